@@ -4,12 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import (
-        Assessment,
-        Design,
-        DesignError,
+    from .api import Assessment, Design, DesignError, assess
+    from .questions import (
         ask,
-        assess,
         avoid,
         blueprint,
         compare,
@@ -47,11 +44,15 @@ __all__ = [
 ]
 
 
+_OF_DESIGNS = ("Assessment", "Design", "DesignError", "assess")  # of api; the rest of questions
+
+
 def __getattr__(name: str) -> Any:
     """A public name, the library behind it imported when one is first asked for: `scantling --help`
-    needs none of it."""
+    needs none of it, `assess` no advice."""
     if name in __all__:
-        globals()[name] = value = getattr(import_module(".api", __name__), name)
+        module = ".api" if name in _OF_DESIGNS else ".questions"
+        globals()[name] = value = getattr(import_module(module, __name__), name)
         return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

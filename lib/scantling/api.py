@@ -1,35 +1,35 @@
-"""The public names of the library, gathered from its rooms."""
+"""A design, its assessment, and how the one becomes the other: the public names that every other
+one takes."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Self
 
-from .advise.avoid import avoid as _avoid
-from .advise.comparison import AXES, LEADING, Comparison, compare as _compare
-from .advise.explanation import Explanation, explain as _explain
-from .advise.fixes import fixes as _fixes
-from .advise.sensitivity import tornado
-from .advise.sweeps import sweep as _sweep
-from .base.columns import Array
-from .base.displayed import Displayed, Table
+from .base.displayed import Displayed
 from .base.errors import DesignError as DesignError
 from .base.plugins import function
 from .base.quantities.table import quantity, show
 from .base.show import NONE
 from .design.design import Design as _Design
 from .design.draft import draft
-from .plans.leaderboard import Columns, search as _search
 from .plans.prepare import prepare
 from .plans.space import Space
-from .runs.predict import predict as _predict
-from .runs.read import TableLike, table_of_user
 from .verdict.assess import assess as _assess
 from .verdict.record import Assessment as _Assessment
-from .verdict.result import Line, Result, figure
+from .verdict.result import FigureKey, Result, figure
 from .verdict.verdicts import VERDICTS
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
+# figures, and fields of the plan, that lead a result in a notebook or at the Python prompt
+_LEADING: tuple[FigureKey, ...] = (
+    "mfu_shown",
+    "step_s",
+    "days",
+    "cost_usd",
+    "goodput",
+    "memory_bytes.total",
+    "oom_probability",
+)
+_AXES = ("tp", "cp", "pp", "vpp", "dp", "ep", "sharding", "micro_batch", "recompute", "offload")
 
 
 class Design(Displayed, _Design):
@@ -73,8 +73,8 @@ class Assessment(Displayed, _Assessment):
     def cells(self) -> list[list[str]]:
         """Label and value of the figures that lead, and the plan."""
         values: Result = {"verdict": self.verdict, **self.headline()}
-        figures = [(quantity(key).label, show(key, figure(values, key))) for key in LEADING]
-        axes = (f"{k} {v}" for k, v in (self.plan or {}).items() if k in AXES and v != 1)
+        figures = [(quantity(key).label, show(key, figure(values, key))) for key in _LEADING]
+        axes = (f"{k} {v}" for k, v in (self.plan or {}).items() if k in _AXES and v != 1)
         return [
             ["Verdict", VERDICTS[self.verdict].name],
             *([label, text] for label, text in figures if text != NONE),
@@ -90,19 +90,12 @@ class Assessment(Displayed, _Assessment):
         return picture
 
 
-class Described(Protocol):
-    """A record that turns into plain data."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain numbers, lists and texts by name."""
-
-
 DesignLike = _Design | str | Path | Mapping[str, Any]  # a design, its file, its data
 AssessmentLike = _Assessment | DesignLike  # an assessment, or what is to be assessed
 Progress = Callable[[int, int], bool | None]  # of (done, of)
 
 
-def _designed(design: DesignLike) -> _Design:
+def designed(design: DesignLike) -> _Design:
     """The design that a path, a mapping or a design says."""
     if isinstance(design, Mapping):
         return Design.from_data(design)
@@ -132,224 +125,17 @@ def assess(
     >>> a.verdict, a.plan["tp"] * a.plan["pp"] * a.plan["cp"] * a.plan["dp"]
     ('feasible', 64)
     """
-    return Assessment(**vars(_assess(_designed(design), space=space, progress=progress)))
+    return Assessment(**vars(_assess(designed(design), space=space, progress=progress)))
 
 
-def _assessed(design: AssessmentLike) -> _Assessment:
+def assessed(design: AssessmentLike) -> _Assessment:
     """An assessment, or that of a design."""
     return design if isinstance(design, _Assessment) else assess(design)
 
 
-def _planned(design: AssessmentLike) -> _Assessment:
+def planned(design: AssessmentLike) -> _Assessment:
     """The same, where a plan holds the model."""
-    assessment = _assessed(design)
+    assessment = assessed(design)
     if not assessment.phases:
         raise DesignError("design", assessment.verdict, problem="holds no plan: see its limits")
     return assessment
-
-
-def avoid(design: AssessmentLike) -> list[dict[str, Any]]:
-    """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}].
-
-    Raises DesignError for a wrong design.
-    """
-    return Table(_avoid(_assessed(design)))
-
-
-def explain(design: AssessmentLike, key: str | None = None) -> Explanation | list[Line]:
-    """What one number of an assessment is made of; without a key, why the plan is what it is.
-
-    key : of `design --json`, dotted below a mapping: "mfu", "memory_bytes.weights".
-    Returns an Explanation; without a key a line an axis of the plan.
-    Raises DesignError for a wrong design and for a key that no assessment has, with the nearest.
-    """
-    return _explain(_assessed(design), key)
-
-
-def fixes(design: AssessmentLike) -> list[dict[str, Any]]:
-    """Changes that keep what is asked for, with their verdict, feasible ones first, in the order of
-    how little they change: [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
-
-    `set` are dotted paths and values for `Design.change`; applying it gives the verdict shown.
-    `missed` lists what such a design still misses. Empty where nothing helps.
-    Raises DesignError for a wrong design.
-    """
-    return Table(_fixes(_assessed(design)))
-
-
-def predict(
-    runs: "TableLike | DataFrame", calibration: str | Path | None = None
-) -> "DataFrame | dict[str, Array]":
-    """Predictions for rows in the run-table format; blank with an `error` where a row cannot be
-    computed. None of the measured columns is read. A pandas DataFrame where pandas is installed,
-    else a mapping of columns.
-
-    runs : the path of a table, a frame, or a mapping of columns. calibration : path of a
-    calibration file.
-    The columns are those of `scantling predict`: step_time_s [s], tokens_per_s_per_device,
-    model_tflops_per_device, mfu with its 80 % band, hfu, memory_bytes, fits, what was assumed.
-    Raises DesignError for what is no table of runs.
-    """
-    return _predict(table_of_user(runs), calibration)
-
-
-def search(
-    design: DesignLike,
-    space: Space | str | None = None,
-    progress: Progress | None = None,
-    scheduler: str | None = None,
-) -> "DataFrame | Columns":
-    """All fitting plans of a design's longest phase, best first: kinds of plan that have been run
-    before others; of each, those with the allowed `oom_probability` by step time, then the rest by
-    memory. A pandas DataFrame where pandas is installed, else a mapping of columns.
-
-    space : the plans that are looked at, or their name (coarse, default, wide); the default space
-    where left out.
-    progress : function(done, of), may return False to end with what there is.
-    scheduler : address of a Dask scheduler.
-
-    Columns: the fields of a plan, precision, devices_used, step_s [s], tokens_per_s_per_device,
-    mfu, memory_bytes, zone ("safe" | "tight"), oom_probability, practised (False for a kind of plan
-    that nobody has published).
-    `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}, unseen (legal plans
-    not looked at); legal = fitting + rejected.
-    Raises DesignError for a wrong design.
-
-    >>> plans = search(Design.from_text("8B on 64 H100, 1T tokens"))
-    >>> plans.attrs["legal"] == len(plans) + sum(plans.attrs["rejected"].values())
-    True
-    """
-    return _search(_designed(design), space, progress, scheduler)
-
-
-def sensitivity(design: AssessmentLike, key: str = "step_s") -> list[dict[str, Any]]:
-    """What each input does to a headline quantity (a key of the assessment), the largest swing
-    first. What moves nothing is left out.
-
-    Raises DesignError for a wrong design and for a key that the assessment does not have.
-    """
-    return Table(tornado(_assessed(design), key))
-
-
-def sweep(
-    design: DesignLike,
-    over: Mapping[str, Iterable[Any]],
-    *,
-    space: Space | str | None = None,
-    progress: Progress | None = None,
-    scheduler: str | None = None,
-) -> Table:
-    """Every combination of values, in order (the last path varies fastest), each assessed.
-
-    over : {dotted path: values}. progress : function(done, of), called as results come; it may
-    raise to stop. scheduler : address of a Dask scheduler; without it everything runs here.
-    Raises DesignError for a wrong design and for values that are no lists.
-
-    >>> cells = sweep(Design.from_text("8B on 64 H100, 1T tokens"), {"cluster.devices": [64, 128]})
-    >>> [cell.verdict for cell in cells], cells[0].figures["days"] > cells[1].figures["days"]
-    (['feasible', 'feasible'], True)
-    """
-    return Table(
-        _sweep(_designed(design), over, space=space, progress=progress, scheduler=scheduler)
-    )
-
-
-def blueprint(design: AssessmentLike, parts: Iterable[str] | None = None) -> Described:
-    """The site around a design: network, placement, planes, scheduler, stores, domains, recovery,
-    risks, roll-out, evolution, calendar; a record with `as_dict`.
-
-    parts : the names of some of them; all where it is left out.
-    Raises DesignError for a wrong design and for a part that there is not.
-
-    >>> site = blueprint(Design.from_text("8B on 64 H100, 1T tokens"), ["network"])
-    >>> list(site.as_dict(["network"]))
-    ['network']
-    """
-    assessment = _assessed(design)
-    site: Described = function("blueprint")(assessment, *([] if parts is None else [parts]))
-    return site
-
-
-def goodput(design: AssessmentLike) -> dict[str, Any]:
-    """Failures, checkpoint interval, goodput, spares and the promise of a design: the keys of
-    `goodput --json`.
-
-    Raises DesignError for a wrong design and for one that no plan holds.
-    """
-    figures: dict[str, Any] = function("goodput")(_planned(design))
-    return figures
-
-
-def launch(design: AssessmentLike, to: str, on: str = "torchrun") -> dict[str, str]:
-    """The files of a launch kit, relative path to text.
-
-    to : the framework: megatron, megatron-bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext,
-    ddp. on : what starts the processes: torchrun, slurm, kubernetes.
-    Raises DesignError for a wrong design, for one that no plan holds, for a framework or a
-    scheduler that there is not, and where the framework has no plan that fits and keeps the
-    constraints.
-    """
-    files: dict[str, str] = function("launch")(_planned(design), to, on)
-    return files
-
-
-def learn(paths: str | Path | Iterable[str | Path]) -> list[dict[str, Any]]:
-    """What training logs say: one mapping a log, as `learn --json` prints it.
-
-    paths : a log, a folder of logs, or several of them. A figure that a log does not hold is None.
-    Raises DesignError for a named file that is no log of a known format.
-    """
-    return Table(function("learn")(paths))
-
-
-def ask(text: str) -> dict[str, Any]:
-    """A question in people's own words, answered: {question, command, unread, design, exit,
-    answer}, as `ask --json` prints it. `answer` is the JSON of the command, None where `unread`
-    has words to be settled first.
-
-    Raises DesignError for a line that contradicts itself or holds nothing of a design.
-    """
-    reply: dict[str, Any] = function("ask")(text)
-    return reply
-
-
-def compare(designs: Iterable[AssessmentLike]) -> Comparison:
-    """Designs side by side: what was asked where it differs, the plans, the figures.
-
-    designs : two or more, each an Assessment or whatever `assess` takes.
-    Raises DesignError for fewer than two and for a wrong design.
-
-    >>> small = Design.from_text("8B on 64 H100, 1T tokens")
-    >>> rows = compare([small, small.change({"cluster.devices": 128})]).as_dict()["rows"]
-    >>> rows[0]["label"], rows[0]["values"]
-    ('cluster.devices', (64, 128))
-    """
-    return _compare(map(_assessed, designs))
-
-
-def report(
-    designs: str | Path | Iterable[str | Path],
-    out: str | Path,
-    *,
-    workers: int = 1,
-    scheduler: str | None = None,
-    pdf: bool = False,
-    force: bool = False,
-) -> list[Path]:
-    """Render designs as offline HTML reports, one page each, into the folder `out`.
-
-    designs : the path of a design file, or several.
-    workers, scheduler, pdf, force : as `scantling report` has them.
-    Returns the paths of the pages. Raises DesignError for a wrong design and where the view
-    (scantling_widgets) is not installed.
-    """
-    files = list(designs) if isinstance(designs, (list, tuple)) else [designs]
-    for file in files:
-        if not isinstance(file, (str, Path)):
-            raise DesignError(
-                "designs", type(file).__name__, "the path of a design file, or a list of them"
-            )
-    pages: list[Path] = function("report")(
-        files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force
-    )
-    return pages

@@ -370,7 +370,9 @@ def step_s(r: Run) -> float:
     traffic = data_parallel_s(r, params, forward, slowest - forward)
     update = k.optimizer_bytes * params / (1 if p.sharding == Sharding.NONE else p.dp) / r.hbm
     total = r.micro_batches * (slowest + send_s(r)) + bubble + traffic + update + k.step_host_s
+    wide = 0 if r.stack.tuned > 0 else min(max(log2(r.devices / 1024), 0), 2)
     slower = 1 + k.straggler * log2(max(r.devices / k.straggler_devices, 1.0))
+    slower += k.straggler_wide * wide
     return float(total * k.overall * (k.engine if r.stack.step_engine else 1.0) * slower)
 
 

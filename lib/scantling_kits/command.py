@@ -8,10 +8,9 @@ from scantling.base.console import tell
 from scantling.base.errors import plain
 from scantling.cli.common import EXIT, possible
 from scantling.cli.options import FILE, FOLDER
-from scantling.verdict.limits import limits
-from scantling.verdict.verdicts import VERDICTS, beside_name
 
 from . import Inexpressible, framework, kits, write
+from .refusals import ANYWAY, refusal, warning
 
 
 @click.command()
@@ -37,26 +36,32 @@ from . import Inexpressible, framework, kits, write
         "Search the wide space, minutes for a mixture of experts: Ctrl-C ends it with what it has."
     ),
 )
-def launch(file: str, to: str, on: str, output: str, wide: bool) -> int | None:
+@click.option(
+    ANYWAY,
+    "anyway",
+    is_flag=True,
+    help="Write the kit of a run that makes no sense in practice, such as a model made tiny.",
+)
+def launch(file: str, to: str, on: str, output: str, wide: bool, anyway: bool) -> int | None:
     """Write a launch kit for the design in FILE (- for stdin): the best plan of those that the
     framework can run.
 
-    Exit 0 written, with a warning where the design is feasible at risk or not checked; 3 a stated
-    constraint is missed or the run makes no sense, 4 impossible: nothing is written; 2 the file or
-    the call is wrong.
+    Exit 0 written, with one line of warning where a stated limit is missed, at risk or not checked;
+    3 the pinned plan does not fit, the framework has none that does, words are unread, or the run
+    makes no sense (--anyway writes it); 4 impossible: nothing is written; 2 the file or the call is
+    wrong.
     """
     assessment = possible(file, space="wide" if wide else "default", kit=framework(to, on).offers)
-    verdict = VERDICTS[assessment.verdict]
-    if not verdict.launch:
-        tell(f"nothing is written: {limits(assessment, advice=False)[0]}")
-        return EXIT[assessment.verdict]
+    if why := refusal(assessment, anyway):
+        tell(f"nothing is written: {why}")
+        return EXIT["constraint-missed"]
     try:
         files = kits(assessment, to, on)
     except Inexpressible as e:
         tell(f"nothing is written: {e}")
         return EXIT["constraint-missed"]
-    for reason in assessment.reasons[:1]:
-        tell(f"{verdict.name.lower()}: {beside_name(reason.text)}")
+    if said := warning(assessment):
+        tell(said)
     write(files, output)
     print(f"Wrote {len(files)} files to {plain(output, 200)}")
 

@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from scantling.catalogue.hardware import Fabric
 
-from .frameworks import megatron_core as core
 from .record import LaunchPlan
+from .settings import chosen
 from .values import Var
+from .variables import VARIABLES
+from .xla_flags import XLA_FLAGS
 
 JAX_MEMORY = 0.92  # share of the device memory that JAX takes at the start
 CLOUD_PLUGINS = {"tcpx": "GPUDirectTCPX_v7", "tcpxo": "FasTrak"}  # transport -> NCCL_NET
-TIGHT_FOR_NVLS = 0.85  # share of the memory above which NVLink's reduction has no room
 
 
 class SiteVariable(NamedTuple):
@@ -38,15 +39,16 @@ class Flag(NamedTuple):
 def environment(launch: LaunchPlan) -> tuple[Var, ...]:
     """All variables of a kit: threads, allocator, collectives of the chip, the fabric, then what
     the framework itself asks for."""
+    rows = [Var(v.name, str(v.value), v.why) for v in chosen(VARIABLES, launch)]
     if launch.framework.runtime == "jax":
-        return tuple(of_jax(launch))
+        return (*of_jax(launch), *rows)
     return (
         *of_torch(launch),
         *flight_recorder(launch),
         *of_chip(launch),
         *between_nodes(launch),
         *tracker(launch),
-        *of_megatron(launch),
+        *rows,
     )
 
 
@@ -85,17 +87,8 @@ def of_torch(launch: LaunchPlan) -> list[Var]:
     ]
     if not launch.gpu:
         return out
-    allocator = "expandable_segments:True"
-    if launch.framework.ordered_launch and core.graphs(launch) == "whole":
-        allocator += ",graph_capture_record_stream_reuse:True"
     return [
         *out,
-        Var(
-            "PYTORCH_ALLOC_CONF",
-            allocator,
-            "segments grow in place of new ones: less fragmentation at "
-            f"{launch.memory.fill:.0%} of the memory",
-        ),
         Var(
             "NCCL_DEBUG",
             "WARN",
@@ -129,25 +122,13 @@ def flight_recorder(launch: LaunchPlan) -> list[Var]:
 
 def of_chip(launch: LaunchPlan) -> list[Var]:
     """What the devices and the links inside a node or rack need."""
-    if launch.chip == "nvidia":
-        return of_nvidia(launch)
-    return of_amd(launch) if launch.chip == "amd" else []
+    return of_nvidia(launch) if launch.chip == "nvidia" else []
 
 
 def of_nvidia(launch: LaunchPlan) -> list[Var]:
     """NVLink's switches, NVLink over nodes, and reduction in the network."""
     k = launch.cluster
-    fill = launch.memory.fill
     out = []
-    if launch.kin.nvls and k.scale_up_domain >= 4 and fill > TIGHT_FOR_NVLS:
-        out.append(
-            Var(
-                "NCCL_NVLS_ENABLE",
-                "0",
-                "reduction in the NVLink switches keeps buffers in device memory, and the plan "
-                f"leaves {1 - fill:.0%} of it; take this line out where it runs with room",
-            )
-        )
     if k.scale_up_domain > k.devices_per_node:
         out.append(
             Var(
@@ -164,27 +145,6 @@ def of_nvidia(launch: LaunchPlan) -> list[Var]:
                 "1",
                 "the switches of this network reduce (SHARP); it needs the SHARP plugin on the "
                 "library path and a running aggregation manager",
-            )
-        )
-    return out
-
-
-def of_amd(launch: LaunchPlan) -> list[Var]:
-    """Scratch memory, and the links of a whole node."""
-    out = [
-        Var(
-            "HSA_NO_SCRATCH_RECLAIM",
-            "1",
-            "ROCm otherwise gives scratch memory back between kernels and takes it again in every "
-            "step",
-        )
-    ]
-    if launch.per_node == 8:
-        out.append(
-            Var(
-                "NCCL_MIN_NCHANNELS",
-                "112",
-                "RCCL needs the channels to fill all Infinity Fabric links of a node of eight",
             )
         )
     return out
@@ -279,69 +239,6 @@ def tracker(launch: LaunchPlan) -> list[Var]:
     ]
 
 
-def of_megatron(launch: LaunchPlan) -> list[Var]:
-    """What Megatron-Core asks for: the order of kernels, captured graphs, experts over NVLink."""
-    p = launch.plan
-    if not launch.framework.ordered_launch:
-        return []
-    out = []
-    sharded = p.sharding in ("zero2", "zero3")
-    if launch.kin.ordered_launch and not sharded and (p.tp > 1 or p.cp > 1):
-        out.append(
-            Var(
-                "CUDA_DEVICE_MAX_CONNECTIONS",
-                "1",
-                "Megatron demands it below Blackwell when tp or cp is above one: collectives are "
-                "issued before the products they hide under",
-            )
-        )
-    elif core.overlaps_exchange(launch):
-        out.append(
-            Var(
-                "CUDA_DEVICE_MAX_CONNECTIONS",
-                "32",
-                "queues for the exchange and for the products of two micro-batches that run beside "
-                "each other",
-            )
-        )
-    if core.graphs(launch):
-        out.append(
-            Var(
-                "NCCL_GRAPH_REGISTER",
-                "0",
-                "captured graphs beside expandable segments end in illegal accesses with it; "
-                "Megatron asks for it",
-            )
-        )
-    if core.dispatcher(launch) == "hybridep":
-        out += of_hybridep(launch)
-    return out
-
-
-def of_hybridep(launch: LaunchPlan) -> list[Var]:
-    """What HybridEP reads where NVLink joins the nodes of an expert group."""
-    k = launch.cluster
-    domain = max(k.accelerator.scale_up_domain_max, k.scale_up_domain)
-    out = [
-        Var(
-            "NUM_OF_HYBRID_EP_RANKS_PER_NVLINK_DOMAIN",
-            str(min(launch.plan.ep * launch.plan.etp, k.scale_up_domain)),
-            "ranks of an expert group that one NVLink domain holds, as HybridEP counts them",
-        ),
-        Var("NVLINK_DOMAIN_SIZE", str(domain), "devices that NVLink joins in a rack"),
-        Var("USE_MNNVL", "1", "HybridEP's buffers reach over nodes"),
-    ]
-    if core.graphs(launch) == "whole":
-        out.append(
-            Var(
-                "NVTE_CUTEDSL_FUSED_GROUPED_MLP",
-                "1",
-                "grouped products that apply and cast the activation themselves",
-            )
-        )
-    return out
-
-
 def site(launch: LaunchPlan) -> list[SiteVariable]:
     """What no plan can know of the network."""
     fabric = launch.network
@@ -388,52 +285,4 @@ def flags(launch: LaunchPlan) -> list[Flag]:
     """Flags of libtpu or XLA, where JAX runs the training."""
     if launch.framework.runtime != "jax":
         return []
-    return of_libtpu(launch) if launch.chip == "tpu" else of_xla_on_gpus()
-
-
-def of_libtpu(launch: LaunchPlan) -> list[Flag]:
-    """Collectives beside compute on TPUs."""
-    fusion = "--xla_tpu_enable_async_collective_fusion"
-    out = [
-        Flag(
-            f"{fusion}=true", "a collective is split and runs beside the matrix products around it"
-        ),
-        Flag(f"{fusion}_fuse_all_gather=true", "the same for the gathers of sharded weights"),
-        Flag(f"{fusion}_multiple_steps=true", "one collective may hide under several products"),
-        Flag(
-            "--xla_tpu_overlap_compute_collective_tc=true",
-            "collectives may share the tensor core's time",
-        ),
-        Flag("--xla_enable_async_all_gather=true", "gathers are started early and waited for late"),
-    ]
-    if launch.cluster.accelerator.id == "tpu-v6e":
-        out.append(
-            Flag(
-                "--xla_tpu_scoped_vmem_limit_kib=98304",
-                "room in on-chip memory for larger product tiles, as MaxText sets it on this chip",
-            )
-        )
-    return out
-
-
-def of_xla_on_gpus() -> list[Flag]:
-    """Collectives beside compute on GPUs, in pieces that suit the network."""
-    return [
-        Flag(
-            "--xla_gpu_enable_latency_hiding_scheduler=true",
-            "collectives are scheduled beside compute",
-        ),
-        Flag(
-            f"--xla_gpu_all_reduce_combine_threshold_bytes={128 * 2**20}",
-            "gradients go in pieces of 128 MB: large enough for the network, small enough to start "
-            "early",
-        ),
-        Flag(
-            f"--xla_gpu_all_gather_combine_threshold_bytes={128 * 2**20}",
-            "gathers of weights likewise",
-        ),
-        Flag(
-            f"--xla_gpu_reduce_scatter_combine_threshold_bytes={64 * 2**20}",
-            "reduce-scatters likewise",
-        ),
-    ]
+    return [Flag(f"--{row.name}={row.value}", row.why) for row in chosen(XLA_FLAGS, launch)]

@@ -6,7 +6,6 @@ from functools import lru_cache
 
 from scantling.verdict.assess import assess
 from scantling.verdict.record import Assessment
-from scantling.verdict.verdicts import VERDICTS
 
 from .launched import launch_plan
 from .misfits import (
@@ -19,7 +18,7 @@ from .misfits import (
     refuse_packing,
     refuse_sites,
 )
-from .nearest import cost_of, faster, launched_as, nearest, rebuilt
+from .nearest import cost_of, faster, launched_as, nearest, newly_missed, rebuilt
 from .record import Framework, Gap, LaunchPlan
 
 
@@ -27,7 +26,7 @@ def express(assessment: Assessment, which: int, framework: Framework, on: str) -
     """The launch plan of phase `which` under a framework: the assessment's own where it can be
     expressed, else the nearest, with the gaps.
 
-    Raises Inexpressible where no plan that fits and keeps the constraints can be expressed.
+    Raises Inexpressible where no plan that fits can be expressed.
     """
     wanted = launch_plan(assessment, framework, on, which)
     refuse_chip(wanted)
@@ -81,15 +80,16 @@ def without_shrinking(wanted: LaunchPlan, which: int) -> tuple[LaunchPlan, list[
     """The launch plan of the same run where a lost node is waited for, with what that costs, where
     the design counts on going on with fewer and the framework does not.
 
-    Raises Inexpressible where that does not meet what the design asks for.
+    Raises Inexpressible where no plan fits so.
     """
     gaps = [gap for gap in lacking(wanted) if gap.field == "reliability.recovery"]
     if not gaps:
         return wanted, []
     elastic = wanted.assessment
     waiting = in_place(elastic)
-    if VERDICTS[elastic.verdict].launch and not VERDICTS[waiting.verdict].launch:
-        raise Inexpressible(wanted.to, gaps, waiting.missed[0].text)
-    cost = f"goodput {waiting.goodput:.2%} against {elastic.goodput:.2%}"
+    if not waiting.fits:
+        raise Inexpressible(wanted.to, gaps, "no plan fits the memory that waits for a lost node")
+    missed = "".join(f"; {text}" for text in newly_missed(waiting, wanted))
+    cost = f"goodput {waiting.goodput:.2%} against {elastic.goodput:.2%}{missed}"
     launch = launch_plan(waiting, wanted.framework, wanted.on, which)
     return launch, [replace(gaps[0], cost=cost)]

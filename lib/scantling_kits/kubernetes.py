@@ -7,11 +7,14 @@ from typing import NamedTuple
 from scantling import catalogue
 from scantling.base.records import record
 
-from .budget import Row
 from .record import LaunchPlan
 
 USED = 0.9  # share of a node's cores and memory that a pod asks for
 CORES = r"(\d+)(?:c\b| vCPU| Grace)"  # in the words of a node's row
+SELECTORS = {  # labels that the vendors' operators give nodes
+    "nvidia": "nvidia.com/gpu.present",
+    "amd": "feature.node.kubernetes.io/amd-gpu",
+}
 GRACE_S = 60  # beside what the scheduler gives the ranks to save
 
 
@@ -47,7 +50,9 @@ class Pod:
     run_dir: str
     kit: str  # config map
     channel: str  # claim of NVLink between pods
-    variables: list[Row]  # that the reader fills in
+    settings: str  # config map of DATA and whatever else the run reads
+    selector: str  # label of the nodes with such devices; "": none is asked for
+    source: str  # the variable that names the framework's checkout in the image; "": none
     grace_s: int  # that the ranks have to save
     termination_s: int  # before the pod is killed
     stop_file: bool  # a file in RUN_DIR ends the run after a checkpoint
@@ -70,7 +75,9 @@ def pod(launch: LaunchPlan, grace_s: int) -> Pod:
         run_dir=f"/runs/{launch.slug}",
         kit=f"{launch.slug}-kit",
         channel=f"{launch.slug}-channel",
-        variables=yours(launch),
+        settings=f"{launch.slug}-settings",
+        selector=SELECTORS.get(launch.chip, ""),
+        source=launch.framework.source,
         grace_s=grace_s,
         termination_s=grace_s + GRACE_S,
         stop_file=launch.framework.stop == "file",
@@ -133,26 +140,14 @@ def tpu_slice(launch: LaunchPlan) -> TpuSlice | None:
     return TpuSlice(chip.slice_label, "x".join(map(str, sorted(sides))))
 
 
-def yours(launch: LaunchPlan) -> list[Row]:
-    """Variables of the run that a manifest leaves empty, and what each is."""
-    framework = launch.framework
-    out = [
-        Row("DATA", f"{framework.data}; empty: the pods stop with one line"),
-        Row("TOKENIZER", "a tokenizer, where the data is text"),
-    ]
-    if framework.source:
-        out.append(Row(framework.source, "the folder of its checkout in the image"))
-    return [*out, Row("MOCK_DATA", "1 for a rehearsal on made-up tokens")]
-
-
 def remarks(launch: LaunchPlan) -> list[str]:
     """What the reader of a manifest has to look after."""
     out = []
     plugin = rdma(launch)
     if plugin:
         out.append(
-            f"{plugin.name}: as the network's device plugin of your cluster names it; without it "
-            "NCCL falls back to TCP."
+            f"{plugin.name}: as the network's device plugin of your cluster names it "
+            "(RDMA_RESOURCE); without it NCCL falls back to TCP."
         )
     if launch.joined:
         out.append(

@@ -54,10 +54,22 @@ def launch_plan(assessment: Assessment, framework: Framework, on: str, which: in
         assessed=plan,
         assessed_step_s=chosen.step_s,
         stack=r.stack,
+        dispatcher=stated_dispatcher(assessment, which),
         leaf_nodes=leaf_nodes(r.cluster),
         keep=copies_kept(endurance),
         run_tokens=sum(p.tokens or 0.0 for p in r.phases),
     )
+
+
+def stated_dispatcher(assessment: Assessment, which: int) -> str:
+    """The word that the design has for what sends tokens to experts in phase `which`; "" where it
+    names none. The step counts several of them alike, so its number does not tell."""
+    data = assessment.design.data()
+    job = data["job"]
+    if "phases" in job:
+        job = {**job, **job["phases"][which]}
+    plan = {**data.get("plan", {}), **job.get("plan", {})}
+    return str(plan.get("moe_dispatcher") or "").lower()
 
 
 def _traffic(chosen: Chosen) -> tuple[Traffic, ...]:

@@ -12,22 +12,36 @@ from typing import Any, NamedTuple
 from scantling.base.errors import DesignError
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import software_switches
+from scantling.catalogue.words import Recompute, Sharding
 from scantling.design.design import Design
 from scantling.plans.enumerate import divisors
 from scantling.plans.space import DEFAULT, Space
 from scantling.plans.words import KEYS
 from scantling.verdict.assess import assess
 from scantling.verdict.record import Assessment
-from scantling.verdict.verdicts import VERDICTS
 
 from .launched import launch_plan
 from .misfits import Inexpressible, hard_gaps, in_words
 from .record import Gap, LaunchPlan, Pins
+from .refusals import refusal, senseless
 
 # fields that a design pins: what follows from devices, batch, layout and job is left out
 PINNED = tuple(key for key in KEYS if key not in ("dp", "grad_accum", "layer_split", "precision"))
 # what of the search's own choices a nearest plan keeps: less and less
 STEADY = (PINNED, ("tp", "cp", "pp", "ep", "etp", "sharding", "cp_type"), ("tp", "cp"), ())
+FORMAT_BITS = {
+    "fp32": 32,
+    "bf16": 16,
+    "fp16": 16,
+    "fp8": 8,
+    "fp8-row": 8,
+    "fp8-current": 8,
+    "fp8-block": 8,
+    "mxfp8": 8,
+    "int8": 8,
+    "mxfp4": 4,
+    "nvfp4": 4,
+}
 SEARCHED = ("tp", "cp", "pp", "vpp", "ep", "etp", "sharding", "recompute", "schedule", "offload")
 # what a design says of a job beside its phase
 JOB_FIELDS = (
@@ -74,9 +88,11 @@ def cost_of(launch: LaunchPlan, wanted: LaunchPlan) -> str:
     parameters = ""
     if launch.parameters != wanted.parameters:
         parameters = f"{launch.parameters:,.0f} parameters against {wanted.parameters:,.0f}, "
+    missed = "".join(f"; {text}" for text in newly_missed(launch.assessment, wanted))
     return (
         f"{parameters}{launch.step_s / wanted.step_s - 1:+.1%} step time, "
-        f"{launch.memory.total / 1e9:.1f} GB a device against {wanted.memory.total / 1e9:.1f} GB"
+        f"{launch.memory.total / 1e9:.1f} GB a device against {wanted.memory.total / 1e9:.1f} "
+        f"GB{missed}"
     )
 
 
@@ -86,12 +102,12 @@ def rebuilt(wanted: LaunchPlan, model: Model, model_gaps: list[Gap]) -> Assessme
 
     Raises Inexpressible where that does not meet what the design asks for.
     """
-    same = _assessed(
-        single(wanted, coherent(pins_of(wanted.plan.as_dict()), wanted), {}), model=model
-    )
+    anyway = bool(senseless(wanted.assessment))
+    pins = coherent(pins_of(wanted.plan.as_dict()), wanted)
+    same = _assessed(single(wanted, pins, {}), model=model, anyway=anyway)
     if same.assessment:
         return same.assessment
-    free = _assessed(single(wanted, dict(wanted.phase.pins), {}), model=model)
+    free = _assessed(single(wanted, dict(wanted.phase.pins), {}), model=model, anyway=anyway)
     if free.assessment:
         return free.assessment
     raise Inexpressible(wanted.to, model_gaps, free.why)
@@ -119,6 +135,8 @@ def change_of(wanted: LaunchPlan, hard: list[Gap]) -> Change:
     outside = {gap.field for gap in hard}
     job_fields = ("precision", "optimizer")
     job: Pins = {name: domain[name].values[0] for name in job_fields if name in outside}
+    if "precision" in outside:
+        job["precision"] = nearest_format(wanted.phase.precision, domain["precision"].values)
     limits = {name: of.values for name, of in domain.items() if name in SEARCHED}
     if "offload" in limits:
         limits["offload"] = ("none",) if "none" in limits["offload"] else ()
@@ -128,12 +146,18 @@ def change_of(wanted: LaunchPlan, hard: list[Gap]) -> Change:
     return Change(job, replace(DEFAULT, **axes))
 
 
+def nearest_format(precision: str, values: tuple[Any, ...]) -> str:
+    """The first format of as many bits that a framework has words for, else its first."""
+    alike = [value for value in values if FORMAT_BITS[value] == FORMAT_BITS[precision]]
+    return str(alike[0] if alike else values[0])
+
+
 def nearest(wanted: LaunchPlan, hard: list[Gap]) -> Assessment:
     """The assessment of a plan that the framework can express: of those that keep less and less,
     the first within 3 % of the fastest. What the design itself states stays wherever the framework
     has words for it and something fits so; what the search chose may move.
 
-    Raises Inexpressible where none fits and keeps the constraints.
+    Raises Inexpressible where none fits.
     """
     reasons: list[str] = []
     assessments: list[Assessment] = []
@@ -141,7 +165,9 @@ def nearest(wanted: LaunchPlan, hard: list[Gap]) -> Assessment:
         for steady in STEADY:
             trials = _trials(wanted, hard, steady_pins(wanted, hard, stated | set(steady)))
             fits = [trial.assessment for trial in trials if trial.assessment]
-            assessments += sorted(fits, key=lambda a: (_tight(a, wanted), _step_s(a)))[:1]
+            assessments += sorted(
+                fits, key=lambda a: (len(newly_missed(a, wanted)), _tight(a, wanted), _step_s(a))
+            )[:1]
             reasons += [trial.why for trial in trials if trial.why]
         if assessments:
             break
@@ -151,8 +177,17 @@ def nearest(wanted: LaunchPlan, hard: list[Gap]) -> Assessment:
     raise Inexpressible(wanted.to, hard, MEMORY if MEMORY in reasons else common)
 
 
+def newly_missed(assessment: Assessment, wanted: LaunchPlan) -> list[str]:
+    """Stated limits, in words, that a plan misses and the wanted one keeps."""
+    kept = {missed.field for missed in wanted.assessment.missed}
+    return [missed.text for missed in assessment.missed if missed.field not in kept]
+
+
 def _nearer(assessments: list[Assessment], wanted: LaunchPlan) -> Assessment:
-    """The nearest of assessments, which keep less and less, unless another is clearly faster."""
+    """The nearest of assessments, which keep less and less, unless another is clearly faster; one
+    that misses a limit where no other keeps it."""
+    least = min(len(newly_missed(a, wanted)) for a in assessments)
+    assessments = [a for a in assessments if len(newly_missed(a, wanted)) == least]
     roomy = [a for a in assessments if not _tight(a, wanted)] or assessments
     fastest = min(_step_s(a) for a in roomy)
     return next(a for a in roomy if _step_s(a) <= NEAR * fastest)
@@ -200,27 +235,31 @@ def _tight(assessment: Assessment, wanted: LaunchPlan) -> bool:
 
 
 def _try(wanted: LaunchPlan, pins: Pins, change: Change) -> Trial:
-    """The trial of a plan of these pins that fits, can be expressed and keeps the constraints."""
-    trial = _assessed(single(wanted, pins, change.job), space=change.space, model=wanted.model)
+    """The trial of a plan of these pins that fits and can be expressed."""
+    trial = _assessed(
+        single(wanted, pins, change.job),
+        space=change.space,
+        model=wanted.model,
+        anyway=bool(senseless(wanted.assessment)),
+    )
     if trial.assessment is None:
         return trial
     gaps = hard_gaps(launched_as(wanted, trial.assessment))
     return Trial(None, in_words(gaps)) if gaps else trial
 
 
-def _assessed(design: Design, *, model: Model, space: Space | None = None) -> Trial:
-    """The trial of a design that fits and keeps its constraints."""
+def _assessed(
+    design: Design, *, model: Model, space: Space | None = None, anyway: bool = False
+) -> Trial:
+    """The trial of a design that fits, and that makes sense unless `anyway`."""
     try:
         assessment = assess(design, model=model, space=space)
     except DesignError as error:
         return Trial(None, str(error))
     if not assessment.fits:
         return Trial(None, MEMORY)
-    if VERDICTS[assessment.verdict].launch:
-        return Trial(assessment, "")
-    texts = [missed.text for missed in assessment.missed]
-    texts += [reason.text for reason in assessment.reasons]
-    return Trial(None, "; ".join(texts) or "a constraint is violated")
+    why = refusal(assessment, anyway)
+    return Trial(None, why) if why else Trial(assessment, "")
 
 
 def pins_of(plan: Mapping[str, Any]) -> Pins:
@@ -237,10 +276,10 @@ def coherent(pins: Pins, wanted: LaunchPlan) -> Pins:
     chunks = pins.get("pp", 0) * pins.get("vpp", 1)
     stated_modules = "recompute_modules" in wanted.phase.pins
     sensible = {
-        "shard_group": pins.get("sharding") == "hsdp",
+        "shard_group": pins.get("sharding") == Sharding.HSDP,
         "sp": "tp" in split,
         "recompute_layers": repeats,
-        "recompute_modules": pins.get("recompute") == "selective" and stated_modules,
+        "recompute_modules": pins.get("recompute") == Recompute.SELECTIVE and stated_modules,
         "vpp": staged,
         "schedule": staged,
         "etp": experts,

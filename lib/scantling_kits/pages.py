@@ -18,6 +18,8 @@ from .run_values import run_values
 from .scripts import scripts
 from .values import RunValues
 
+PAGES = ("README.md", "plan.md", "assumptions.md")
+
 
 def _json(value: Any) -> str:
     return dumps(clean(value), indent=1, allow_nan=False) + "\n"
@@ -103,10 +105,9 @@ def kit(launch: LaunchPlan, rungs: Sequence[tuple[str, LaunchPlan]] = ()) -> dic
     framework_files = sorted(launch.framework.files(launch, run))
     saves = launch.framework.saves
     rows = checkpoints(launch)
+    pages = readme(launch, run, framework_files, sorted(out), ladder)
     return {
         **out,
-        "README.md": render(
-            "README.md.j2", r=readme(launch, run, framework_files, sorted(out), ladder)
-        ),
+        **{name: render(f"{name}.j2", r=pages) for name in PAGES},
         "checkpoint.md": render("checkpoint.md.j2", name=launch.name, rows=rows, saves=saves),
     }

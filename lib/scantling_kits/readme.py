@@ -7,13 +7,15 @@ from scantling.base.records import Lines, record
 from scantling.base.show import value_text
 from scantling.plans.words import short
 
-from .budget import Row, budget
+from .budget import Row, budget, checkpoints
 from .env import Flag, SiteVariable, flags, site
+from .frameworks.megatron_settings import OPTIONS
 from .guide import data, first, network, sites, watch
 from .ladder import Rung
 from .quote import line, md
 from .reasons import Reason, justification
 from .record import Gap, LaunchPlan
+from .settings import Chosen, chosen
 from .tools import tools
 from .troubles import Trouble, troubles
 from .values import RunValues, Train, Var
@@ -24,6 +26,7 @@ FILES = {  # of the framework, beside its own configuration
     "handover.py": "weights in and out as safetensors",
 }
 SCHEDULERS = {
+    "apply.sh": "brings kit, settings and a manifest to the cluster",
     "computedomain.yaml": "NVLink between the pods of several nodes",
     "job.sbatch": "the Slurm job, which puts itself back in the queue",
     "jobset.yaml": "the Kubernetes JobSet",
@@ -46,6 +49,8 @@ LADDER_TEXT = (
     "MOCK_DATA=1. Go up only where the one before passes: `python3 check_ladder.py RUNG LOG` "
     "(limits in `ladder.json`; nccl-tests' output is a log too)."
 )
+CHECKPOINT_ROWS = ("where", "frequency", "kept", "room", "recovery")  # of checkpoint.md
+OF_THE_CORPUS = "job.corpus."  # how text is gathered and cleaned, which no run reads
 STOPS = {
     "file": "To end it with a checkpoint: `touch RUN_DIR/stop`.",
     "term": "To end it with a checkpoint: SIGTERM.",
@@ -72,6 +77,7 @@ class Readme:
     site: list[SiteVariable]
     start_before: list[str]
     start: list[str]  # shell lines
+    in_full: str  # what they come to on a node
     start_after: list[str]
     ladder: list[list[str]]  # cells of its rows
     ladder_text: str
@@ -84,11 +90,14 @@ class Readme:
     faster: str
     reasons: list[Reason]
     budget: list[Row]
+    checkpoints: list[Row]
+    logs: str
     rank_state: str
     limits: list[str]
     network: list[str]
     sites: list[str]
     environment: tuple[Var, ...]
+    settings: list[Chosen]  # options beside the plan, of the makers' recipes
     flags: list[Flag]
     data: list[str]
     watch: list[str]
@@ -116,6 +125,7 @@ def readme(
         site=site(launch),
         start_before=start_before(launch),
         start=start(launch, files),
+        in_full=in_full(launch),
         start_after=start_after(launch),
         ladder=[ladder_cells(rung) for rung in rungs],
         ladder_text=LADDER_TEXT,
@@ -128,11 +138,14 @@ def readme(
         faster=faster(launch),
         reasons=justification(launch),
         budget=budget(launch, run.wall_s),
+        checkpoints=[row for row in checkpoints(launch) if row.name in CHECKPOINT_ROWS],
+        logs=logs(launch),
         rank_state=rank_state(launch, run.train),
         limits=[*launch.limits()],
         network=network(launch),
         sites=sites(launch),
         environment=run.environment,
+        settings=chosen(OPTIONS, launch),
         flags=flags(launch),
         data=data(launch),
         watch=watch(launch),
@@ -141,7 +154,9 @@ def readme(
         training=training(run),
         notes=launch.framework.notes(launch),
         assumed=[
-            Assumption(row["field"], value_text(row["value"]), row["why"]) for row in launch.assumed
+            Assumption(row["field"], value_text(row["value"]), row["why"])
+            for row in launch.assumed
+            if not row["field"].startswith(OF_THE_CORPUS)
         ],
     )
 
@@ -169,23 +184,40 @@ def start_before(launch: LaunchPlan) -> list[str]:
 def start(launch: LaunchPlan, files: list[str]) -> list[str]:
     """Shell lines that start the run."""
     if launch.on == "slurm":
-        return ["sbatch job.sbatch"]
+        return ["DATA=/shared/tokens sbatch job.sbatch"]
     if launch.on == "kubernetes":
         return start_on_kubernetes(launch, files)
     if launch.nodes == 1:
-        return ["bash launch.sh"]
-    return ["NODE_RANK=0 MASTER_ADDR=first-node bash launch.sh"]
+        return ["DATA=/data/tokens bash launch.sh"]
+    return ["DATA=/shared/tokens NODE_RANK=0 MASTER_ADDR=first-node bash launch.sh"]
+
+
+def in_full(launch: LaunchPlan) -> str:
+    """The line that launch.sh comes to on a node, its variables as the script has them."""
+    framework = launch.framework
+    command = framework.command
+    if framework.launcher == "torchrun":
+        return (
+            f"torchrun --nnodes={launch.nodes} --nproc-per-node={launch.per_node} "
+            '--rdzv-backend=c10d --rdzv-endpoint="$MASTER_ADDR:$MASTER_PORT" --rdzv-id="$RUN_ID" '
+            f"{command}"
+        )
+    if framework.launcher == "accelerate":
+        return (
+            'accelerate launch --config_file accelerate.yaml --machine_rank "$NODE_RANK" '
+            f"--num_processes {launch.devices} {command}"
+        )
+    return command
 
 
 def start_on_kubernetes(launch: LaunchPlan, files: list[str]) -> list[str]:
-    """Manifests in their order, and those that stand in for the JobSet."""
-    out = [f"kubectl create configmap {launch.slug}-kit --from-file=."]
-    if "computedomain.yaml" in files:
-        out.append("kubectl apply -f computedomain.yaml")
-    others = "trainingruntime.yaml and trainjob.yaml, where Kubeflow runs the jobs"
+    """What brings kit, settings and manifests to the cluster, and those that stand in for the
+    JobSet."""
+    others = "trainjob.yaml, where Kubeflow runs the jobs"
     if "pytorchjob.yaml" in files:
         others = f"pytorchjob.yaml, or {others}"
-    return [*out, f"kubectl apply -f jobset.yaml        # or {others}", ""]
+    line = "CONTAINER=registry/image:tag DATA=/runs/tokens bash apply.sh"
+    return [f"{line}      # or apply.sh {others}"]
 
 
 def start_after(launch: LaunchPlan) -> list[str]:
@@ -194,8 +226,24 @@ def start_after(launch: LaunchPlan) -> list[str]:
         return []
     return [
         "Account and partition, where your site asks for them, by SBATCH_ACCOUNT and "
-        "SBATCH_PARTITION; DATA and whatever else the run reads, in the environment that submits."
+        "SBATCH_PARTITION; a shorter wall time by SBATCH_TIMELIMIT or `sbatch --time` (the job "
+        "puts itself back as often as that makes it); an image by CONTAINER (pyxis; "
+        "CONTAINER_MOUNTS for more of the file system); whatever else the run reads, in the "
+        "environment that submits."
     ]
+
+
+def logs(launch: LaunchPlan) -> str:
+    """Where every node and rank writes."""
+    place = "`RUN_DIR/logs/NODE_RANK-HOST`"
+    if launch.on == "slurm":
+        place += ", every node's own in `RUN_DIR/logs/NODE_RANK-HOST.log`"
+    if launch.framework.launcher == "torchrun":
+        return (
+            f"Logs: {place}, below it a folder a local rank (`attempt_N/RANK/stdout.log` and "
+            "`stderr.log`); node 0 shows its ranks' lines, each with host and rank."
+        )
+    return f"Logs: {place}."
 
 
 def ladder_cells(rung: Rung) -> list[str]:
@@ -236,7 +284,10 @@ def file_rows(
         Row("`launch.sh`", "one node's share"),
     ]
     out += [Row(f"`{name}`", SCHEDULERS[name]) for name in files if name in SCHEDULERS]
+    out.append(Row("`preflight.sh`", "checks of a node before the first step"))
     out.append(Row("`plan.json`", "the plan, the assessment's figures, what was assumed"))
+    out.append(Row("`plan.md`", "why this plan, what it costs, network, environment, tools"))
+    out.append(Row("`assumptions.md`", "what the design leaves open, and what no plan says"))
     if ladder:
         out.append(
             Row(

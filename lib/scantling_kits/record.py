@@ -27,6 +27,9 @@ from .values import DeviceMemory, Plan, RunValues, SiteExchange, Survival, Tier,
 
 LAYOUTS = ("torchrun", "slurm", "kubernetes")
 SEED = 1234
+FIRST_HANG_S = (
+    1800  # s, of a collective before the first step is done: PyTorch's own for NCCL is 600
+)
 Pins = dict[str, Any]  # field of a plan -> the value that a design file fixes
 
 
@@ -113,7 +116,6 @@ class Framework:
     # nothing saves before the end
     stop: str
     whole: str  # the file below RUN_DIR, as a glob, that is written last of a checkpoint
-    without_data: str  # what it does without DATA where made-up tokens are not asked for
     domain: Mapping[str, Domain]  # field of a plan -> what it has words for; not there: all
     saves: Saves
     install: tuple[Install, ...]
@@ -227,6 +229,7 @@ class LaunchPlan:
     assessed: Plan  # the assessment's own
     assessed_step_s: float = nan
     stack: str | None = None
+    dispatcher: str = ""  # what the design names to send tokens to experts
     keep: int = 3  # checkpoints that stay beside the one being written
     run_tokens: float = 0.0  # of all phases; 0 where a design names none
     leaf_nodes: int = 1  # nodes below one set of leaf switches of the network
@@ -402,10 +405,19 @@ class LaunchPlan:
 
     @property
     def hang_s(self) -> int:
-        """Seconds of silence in a collective after which the run is given up."""
+        """Seconds of silence in a collective after which the run is given up, once it steps."""
         between = self.between if self.sync else None
         exchange_s = between.exchange_s if between else 0.0
-        return ceil(hang_timeout_s(self.step_s, max(self.survival.stall_s, exchange_s)))
+        stall_s = self.survival.stall_s
+        if not self.framework.saves_in_background:
+            stall_s = max(stall_s, self.survival.durable_s)
+        return ceil(hang_timeout_s(self.step_s, max(stall_s, exchange_s)))
+
+    @property
+    def first_hang_s(self) -> int:
+        """The same for the first step, which waits for the slowest node to read weights and to
+        compile, in whole minutes."""
+        return 60 * ceil(max(FIRST_HANG_S, self.lead_s, 2 * self.hang_s) / 60)
 
     @property
     def dp_exposed(self) -> float:

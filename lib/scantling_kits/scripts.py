@@ -16,12 +16,14 @@ from scantling_site.scheduler.request import (
 from scantling_site.site import HORIZON_DAYS
 
 from .kubernetes import pod, remarks
+from .preflight import preflight_file
 from .record import LaunchPlan, known
 from .render import render
 from .values import RunValues, Var
 
 LATE = 1.1  # times the late end of the run that wall time is asked for: judgement
 ALWAYS = 1000  # requeues of a run without an end
+LEAST_BAD_STARTS = 3  # that bad nodes may end in a row: judgement
 
 
 @record
@@ -38,8 +40,6 @@ class Start:
     bucket: bool  # RUN_DIR may be one, which needs no folder
     stop_file: bool  # a file in RUN_DIR ends the run after a checkpoint
     stops_on_term: bool
-    smi: str  # the vendor's command that asks the devices; "" without one
-    without_data: str
     prepare: str
     command: str
     launcher: str
@@ -79,6 +79,10 @@ class SlurmJob:
     tries: int  # starts in a row that fail early
     restart_by_queue: bool
     requeues: int
+    run_s: int  # the late end of the run; 0 where it has none
+    failures: int  # restarts that are allowed for
+    bad_starts: int  # in a row that bad nodes may end
+    all_reduce: bool  # the whole allocation is measured before the first step
 
 
 def wall_text(seconds: float) -> str:
@@ -95,6 +99,7 @@ def scripts(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     out = {
         "env.sh": render("env.sh.j2", environment=list(map(quoted, run.environment))),
         "launch.sh": render("launch.sh.j2", at=start(launch, restarts, grace_s)),
+        **preflight_file(launch),
     }
     if launch.on == "slurm":
         out["job.sbatch"] = render("job.sbatch.j2", job=slurm_job(launch, restarts, whole_s))
@@ -111,7 +116,6 @@ def quoted(variable: Var) -> Var:
 def start(launch: LaunchPlan, restarts: int, grace_s: int) -> Start:
     """What launch.sh does."""
     framework = launch.framework
-    smi = {"nvidia": "nvidia-smi", "amd": "rocm-smi"}
     by_queue = launch.on == "slurm" and launch.survival.recovery == "restart"
     return Start(
         name=launch.name,
@@ -124,8 +128,6 @@ def start(launch: LaunchPlan, restarts: int, grace_s: int) -> Start:
         bucket=framework.runtime == "jax",
         stop_file=framework.stop == "file",
         stops_on_term=framework.stop == "term",
-        smi=smi.get(launch.chip, ""),
-        without_data=framework.without_data,
         prepare=framework.prepare,
         command=framework.command,
         launcher=framework.launcher,
@@ -181,6 +183,10 @@ def slurm_job(launch: LaunchPlan, restarts: int, whole_s: float) -> SlurmJob:
         tries=early_failures(known(f.mtbf_s), whole_s),
         restart_by_queue=by_queue,
         requeues=links + restarts if links else ALWAYS,
+        run_s=ceil(run_s),
+        failures=restarts,
+        bad_starts=max(restarts, LEAST_BAD_STARTS),
+        all_reduce=launch.gpu and launch.nodes > 1,
     )
 
 
@@ -214,7 +220,8 @@ def manifests(launch: LaunchPlan, restarts: int, grace_s: int) -> dict[str, str]
         "master": "" if pod_values.slice else f"{launch.slug}-node-0-0.{launch.slug}",
         "kinds": pytorch_kinds(launch.nodes),
     }
-    return {name: render(f"{name}.j2", **values) for name in names}
+    out = {name: render(f"{name}.j2", **values) for name in names}
+    return out | {"apply.sh": render("apply.sh.j2", **values)}
 
 
 def pytorch_kinds(nodes: int) -> list[tuple[str, int]]:

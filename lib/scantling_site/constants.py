@@ -34,6 +34,8 @@ class SiteConstants:
     milestone_s: float  # s: between copies in the object store
     milestone_time: float  # share: of that time in which such a copy is written
     row_racks: float  # racks: on one coolant distribution unit or busway
+    row_repair_s: float  # s: until a row is back
+    building_repair_s: float  # s: until a building is back
     none_seen: float  # events: at most expected where none was seen
     cube: float  # chips: that one optical-switch port group moves as a whole
     lemons: float  # share: of the failures that go with the nodes that cause most of them

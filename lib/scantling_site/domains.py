@@ -9,6 +9,7 @@ from scantling.base.show import several
 from scantling.base.units import DAY_S, YEAR_S
 from scantling.endure import elastic
 from scantling.endure.cost import power_w
+from scantling.endure.reliability import GOES_ON
 
 from .constants import CONSTANTS
 from .fabric.build import built, slices_of
@@ -40,6 +41,8 @@ class Domain:
     whole_nodes: bool = False  # a device takes its node along
     planned: bool = False  # saves first
     apart: bool = False  # not among the losses that the closed form of goodput counts
+    repair_s: Known = None  # until it is back; None: as a node
+    late_s: float = 0.0  # training that is thrown away beside what any failure loses
 
 
 @record
@@ -87,7 +90,7 @@ class Domains(Record):
     expert_span: int
     rows: tuple[DomainLoss, ...]
     goodput: float
-    # sum over rows without waits; equals detection + restart + lost work of the endurance
+    # sum over rows without waits; equals detection + restart + lost work + sdc of the endurance
     unplanned_cost: float
     # waiting for whole domains that the spares do not cover; on top of the headline goodput
     waits_cost: float
@@ -120,7 +123,8 @@ def domains(s: Site) -> Domains:
     rack, a row or more, so at most three in 54 days of 16,384 devices (rule of three, 95 %). Loss
     of one event = detection + restart + half a period + the durable time. goodput_cost = events x
     loss / run, scaled so that the rows sum to the exact closed form's detection, restart and lost
-    work (first-order sums overstate it at short times between failures). Waiting for nodes beyond
+    work, a corruption's with the steps since it and the checks for it (first-order sums overstate
+    it at short times between failures). Waiting for nodes beyond
     the spares is the smaller of one repair and shrinking.
     """
     s = s.most(lambda one: one.stalled_share)
@@ -181,6 +185,7 @@ def _device_domains(s: Site) -> Iterator[Domain]:
         rate_source=TABLE5,
         copy="L2",
         back="rewind to a copy from before it, after the device is found",
+        late_s=max(s.e.check_every_s / 2 - s.e.checkpoint_durable_s, 0.0),
     )
     yield Domain(
         id="device",
@@ -322,6 +327,7 @@ def _site_domains(s: Site) -> Iterator[Domain]:
             rate_source=SILENCE,
             copy="L2",
             apart=True,
+            repair_s=CONSTANTS.row_repair_s,
         )
     in_three_years = -np.log1p(-number("R147") / 100)
     yield Domain(
@@ -332,8 +338,16 @@ def _site_domains(s: Site) -> Iterator[Domain]:
         rate_source=source("R147"),
         copy="L3",
         apart=True,
-        back="restore elsewhere from the object store",
+        repair_s=CONSTANTS.building_repair_s,
+        back=_without_the_building(s),
     )
+
+
+def _without_the_building(s: Site) -> str:
+    """What brings the job back where a building is lost."""
+    if s.sites > 1:
+        return "the other sites go on, or restore from the object store"
+    return "wait for the building, or restore on another machine from the object store"
 
 
 def _loss(s: Site, d: Domain, factor: float) -> DomainLoss:
@@ -349,14 +363,16 @@ def _loss(s: Site, d: Domain, factor: float) -> DomainLoss:
     stalled = min(dp, -(-hit // s.tied_replicas) * s.tied_replicas)
     covered = not d.evicts or -(-size // s.per_node) <= s.standbys
     # a stop that is planned saves first; others are detected and lose half a period
-    loss = s.save_s + s.e.restart_s if d.planned else s.failure_s
-    wait = 0.0 if covered else _wait_s(s, stalled)
+    loss = s.save_s + s.e.restart_s if d.planned else s.failure_s + d.late_s
+    wait = 0.0 if covered else _wait_s(s, stalled, d.repair_s)
     events = cost = days = most = None
     if d.rate is None:
         most = CONSTANTS.none_seen / LLAMA3_DAYS * run.days * used / LLAMA3_DEVICES
     else:
         events = d.rate * run.days
-        cost = d.rate / DAY_S * (loss * factor + wait)
+        cost = d.rate / DAY_S * ((loss - d.late_s) * factor + wait)
+        if d.late_s:
+            cost += s.e.badput["sdc"]
         if d.planned:
             cost = s.e.badput["planned stops"]
         days = cost * run.days
@@ -376,7 +392,7 @@ def _loss(s: Site, d: Domain, factor: float) -> DomainLoss:
         days_between=1 / d.rate if d.rate else None,
         rate_source=d.rate_source,
         spares_cover=covered,
-        recovers=d.back or _recovery(covered, stalled < dp),
+        recovers=d.back or _recovery(covered, stalled < dp and s.a.endurance.recovery in GOES_ON),
         loss_s=loss,
         wait_s=wait,
         goodput_cost=cost,
@@ -391,14 +407,15 @@ def _recovery(covered: bool, replicas_left: bool) -> str:
     """What brings the job back where a domain has no way of its own."""
     if covered:
         return "a spare node, restored from its peer"
-    return "shrink, or wait for repair" if replicas_left else "wait for repair"
+    return "fewer replicas until the repair" if replicas_left else "wait for repair"
 
 
-def _wait_s(s: Site, stalled: int) -> float:
-    """Seconds that the job loses for nodes beyond the spares: one repair, or shrinking."""
-    repair = s.e.repair_s
+def _wait_s(s: Site, stalled: int, repair_s: Known) -> float:
+    """Seconds that the job loses for nodes beyond the spares: one repair (of a node where the
+    domain has none of its own), or shrinking where the run does."""
+    repair = s.e.repair_s if repair_s is None else repair_s
     dp = s.plan["dp"]
-    if dp <= stalled:
+    if dp <= stalled or s.a.endurance.recovery not in GOES_ON:
         return repair
     shrunk = elastic.wait_or_shrink(repair, s.micro_batches, dp, lost=stalled)
     return min(repair, float(shrunk["shrink_loss_s"]))
@@ -438,7 +455,8 @@ def _beyond_spares(s: Site, short: Sequence[DomainLoss]) -> Iterator[str]:
         spares = f"spares of {several(s.standbys, 'node')} do not cover"
     most = several(max(x.nodes for x in short), "node")
     shrunk = ""
-    if min(x.replicas_stalled for x in short) < s.plan["dp"]:
+    goes_on = s.a.endurance.recovery in GOES_ON
+    if goes_on and min(x.replicas_stalled for x in short) < s.plan["dp"]:
         shrunk = " or continues with fewer nodes"
     yield (
         f"{spares} {', '.join(x.id for x in short)} ({most}): after such a loss the job waits up "

@@ -139,7 +139,7 @@ def assessment_json(assessment: Assessment, advice: bool = True) -> Result:
     out = as_dict(assessment, advice)
     if not assessment.phases:
         return out
-    promised = promise(assessment) if advice else None
+    promised = assessment.promise
     mean = promised["cost_mean"] if promised else None
     usd = out["cost_usd"]
     planned = None if mean is None or usd is None else to_plan_for(usd, mean)
@@ -148,4 +148,5 @@ def assessment_json(assessment: Assessment, advice: bool = True) -> Result:
 
 def goodput(assessment: Assessment) -> Figures:
     """The keys of `goodput --json`: `advise.recovery.goodput` and the promise."""
-    return Figures(recovery.goodput(assessment), promise=promise(assessment))
+    likely = assessment.likely.row()
+    return Figures(recovery.goodput(assessment), likely=likely, promise=assessment.promise)

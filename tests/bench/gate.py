@@ -8,8 +8,9 @@ tests/bench/gate.csv, a line a figure of five digits.
 
 A point is its number and the chips, models and stacks there are: for each it takes the id that
 hashes lowest together with the number, so that a new row of the catalogue changes a few points, not
-all of them. Exit code 1 where a figure moved by more than one in a thousand, or where a rule breaks
-at a point where it held.
+all of them. Families of sources whose median error a change makes worse are named. Exit code 1
+where a figure moved by more than one in a thousand, or where a rule breaks at a point where it
+held.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from scantling.runs.to_cases import to_runs
 HERE = Path(__file__).parent
 STATE, POINTS = HERE / "gate.csv", 5000
 MOVED = 1e-3  # relative, from where a figure has moved
+WORSE = 0.002  # of a family's median error, from where it is named
 MORE = 1.25  # of what a rule gives more of
 SLACK = 1e-9
 RULES = {  # name: (part of a case, its fields that grow)
@@ -186,12 +188,44 @@ def _errors(old: pd.DataFrame, new: pd.DataFrame) -> None:
     tokens = pd.Series(runs.cases.job.global_batch * runs.cases.job.seq_len, ready)
     tokens = tokens / frame.set_index("id").n_devices.reindex(ready)
     measured = (tokens / pd.Series(rate.to_numpy(), frame.id)).dropna()
+    errors = []
     for name, state in (("accepted", old), ("now", new)):
         said = pd.to_numeric(state[state.kind == "runs"].set_index("id").step_s)
         off = (measured / said - 1).abs().dropna()
+        errors.append(off)
         print(
             f"published runs, {name}: {len(off):,} answered, error {100 * off.median():.2f} % "
             f"median, {100 * off.quantile(0.9):.1f} % at the 90th percentile (fitted)"
+        )
+    family = frame.set_index("id").family if "family" in frame else None
+    if family is not None:
+        families(*errors, family)
+
+
+def by_family(off: pd.DataFrame) -> pd.DataFrame:
+    """Median error of every family of sources, a column a state, each family's rows first."""
+    return off.groupby("family").median().join(off.family.value_counts().rename("rows"))
+
+
+def families(accepted: pd.Series, now_: pd.Series, family: pd.Series) -> None:
+    """Print what the change does to families of sources, each with weight one, and those that it
+    makes worse: a mechanism is judged by families, not by rows."""
+    off = pd.DataFrame({"was": accepted, "now": now_, "family": family}).dropna()
+    if not len(off):
+        return
+    found = by_family(off)
+    print(
+        f"families, each with weight one: {len(found)}, median of their medians "
+        f"{100 * found.was.median():.2f} -> {100 * found.now.median():.2f} %, mean "
+        f"{100 * found.was.mean():.2f} -> {100 * found.now.mean():.2f} %"
+    )
+    worse = found[found.now > found.was + WORSE].assign(by=found.now - found.was)
+    better = found[found.now < found.was - WORSE]
+    print(f"  {len(better)} better by more than {WORSE:.1%}, {len(worse)} worse")
+    for row in worse.sort_values("by", ascending=False).itertuples():
+        print(
+            f"    {row.Index}: {100 * row.was:.1f} -> {100 * row.now:.1f} % over "
+            f"{row.rows:.0f} rows"
         )
 
 

@@ -73,7 +73,7 @@ def test_shipped_factors_of_collectives_are_what_the_published_series_say():
 @pytest.mark.slow
 def test_shipped_constants_of_memory_are_what_the_published_peaks_say():
     shipped = json.loads((catalogue.HERE / "memory_calibration.json").read_text())["offsets"]
-    found = memory.fit(memory.read(catalogue.HERE / "published_memory.csv"))
+    found = memory.fit(memory.fitted_rows())
     assert set(found) == set(shipped)
     for name, levels in found.items():
         assert levels["global"] == pytest.approx(shipped[name]["global"], abs=0.01), name
@@ -93,20 +93,20 @@ def test_shipped_calibration_names_only_constants_families_chips_and_stacks():
     for entry in fitted["offsets"].values():
         assert set(entry) <= {"global", "family", "chip", "effort"}
         assert set(entry.get("chip", {})) <= chips
-        assert set(entry.get("effort", {})) <= {"tuned", "typical"}
+        assert set(entry.get("effort", {})) <= {"tuned", "typical", "first-week"}
     assert fitted["rows"] > 1000 and fitted["made"]
     assert any(s["single_source"] for s in fitted["support"]["stack"].values())
 
 
 def test_rates_stay_physical():
     """No fitted share of peak, link or memory rate above one; GEMM shares beside the public
-    benchmarks' 0.5 to 0.9."""
+    benchmarks' 0.5 to 0.9, in 8 bit on CDNA 3 its 990 of 2,615 TFLOP/s."""
     support = json.loads((catalogue.HERE / "calibration.json").read_text())["support"]
     for chip in support["chip"]:
         family = catalogue.accelerator(chip).family
         for stack in support["stack"]:
             k = gather(family, chip, stack)
-            assert 0.40 < k.gemm < 1.0 and 0.4 < k.gemm_fp8 < 1.0 and k.attention < 0.9
+            assert 0.40 < k.gemm < 1.0 and 0.35 < k.gemm_fp8 < 1.0 and k.attention < 0.9
             # of what a ring alone reaches, 0.80 of the links and 0.94 of the cards
             assert 0.6 < 0.80 * k.scale_up_share < 1.0 and 0.6 < 0.94 * k.scale_out_share < 1.0
 

@@ -25,3 +25,15 @@ def test_a_row_more_in_the_catalogue_leaves_most_points_where_they_were():
     names = [f"chip-{i}" for i in range(40)]
     kept = [gate.drawn(n, "x", names) == gate.drawn(n, "x", [*names, "new"]) for n in range(400)]
     assert 0.95 < sum(kept) / 400 < 1
+
+
+def test_families_that_a_change_makes_worse_are_named(capsys):
+    """Each family weighs one: a large one that gains does not cover a small one that loses."""
+    ids = [f"r{i}" for i in range(12)]
+    family = pd.Series(["large"] * 10 + ["small"] * 2, ids)
+    was = pd.Series([0.10] * 10 + [0.05] * 2, ids)
+    now = pd.Series([0.02] * 10 + [0.15] * 2, ids)
+    gate.families(was, now, family)
+    told = capsys.readouterr().out
+    assert "small: 5.0 -> 15.0 % over 2 rows" in told
+    assert "large" not in told and "1 better" in told and "1 worse" in told

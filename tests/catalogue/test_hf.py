@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 from scantling.base.errors import DesignError
+from scantling.catalogue.models import entries
 from scantling.catalogue.models.architectures_table import ARCHITECTURES, COMPOSITES, REFUSED
 from scantling.catalogue.models.hf import from_hf
 from scantling.catalogue.models.shape import parameters
@@ -277,3 +278,19 @@ def test_against_the_library_itself_where_it_is_installed(name, tmp_path):
             transformers.AutoConfig.from_pretrained(tmp_path)
         )
     assert sum(p.numel() for p in built.parameters()) == parameters(from_hf(raw)[0]).total
+
+
+ROUTERS = ["deepseek-v2-lite", "deepseek-v3-671b", "moonlight-16b-a3b", "glm-4.5-air-106b"]
+
+
+@pytest.mark.parametrize("file", ROUTERS)
+def test_the_catalogue_routes_as_the_config_does(file):
+    """routed_scaling_factor, n_group, topk_group and norm_topk_prob of the publishers' files."""
+    raw = json.loads((HF / "configs" / f"{file}.json").read_text())
+    model, _, _ = from_hf(config(f"{file}.json"))
+    id = file.removesuffix("-671b").removesuffix("-a3b").removesuffix("-106b")
+    row = entries.model(id)
+    for one in (model, row):
+        assert one.router_scale == raw["routed_scaling_factor"]
+        assert (one.router_groups, one.router_group_topk) == (raw["n_group"], raw["topk_group"])
+        assert one.router_pre_softmax == (not raw["norm_topk_prob"])

@@ -40,13 +40,20 @@ def test_the_launch_kit_offers_what_the_library_has_and_writes_it(files, tmp_pat
     assert json.loads((tmp_path / "kit" / "plan.json").read_text(encoding="utf-8"))
 
 
-def test_nothing_is_written_for_a_design_that_misses_a_limit(files, tmp_path):
+def test_a_design_that_misses_a_limit_has_a_kit_and_one_whose_pins_do_not_fit_has_none(
+    files, tmp_path
+):
     files.desk.session.change({"constraints.min_mfu": 0.99})
     files.kit.value = str(tmp_path / "kit")
     files.kit_job.run()
     files.kit_job.thread.join(60)
+    assert (tmp_path / "kit" / "README.md").exists()
+    files.desk.session.change({"plan.sharding": "none", "plan.tp": 1, "plan.pp": 1})
+    files.kit.value = str(tmp_path / "other")
+    files.kit_job.run()
+    files.kit_job.thread.join(60)
     assert "nothing is written" in files.kit_status.value
-    assert not (tmp_path / "kit").exists()
+    assert not (tmp_path / "other").exists()
 
 
 def test_a_kit_that_is_cancelled_is_not_written(tmp_path):

@@ -71,7 +71,7 @@ def test_the_unit_stays_with_the_number(desk):
 def test_a_plan_that_does_not_fit_has_no_days_dollars_or_goodput(desk):
     desk.session.refer()
     shown = cards(over(desk))
-    for key in ("days", "cost_usd", "goodput", "checkpoint_interval_s"):
+    for key in ("likely.days", "likely.cost_usd", "goodput", "checkpoint_interval_s"):
         assert shown[key]["value"] == "—"
         assert not shown[key].get("delta")
     assert "Does not fit" in desk.headline.line.value
@@ -117,8 +117,8 @@ def test_differences_of_shares_are_points_and_others_keep_their_unit(desk):
     shown = cards(desk)
     for key in ("mfu_shown", "goodput", "bubble_fraction"):
         assert shown[key]["delta"].endswith(" points")
-    assert shown["days"]["delta"].endswith(" days")
-    assert "$" in shown["cost_usd"]["delta"]
+    assert shown["likely.days"]["delta"].endswith(" days")
+    assert "$" in shown["likely.cost_usd"]["delta"]
 
 
 def test_pinned_is_said_of_plan_fields_alone(desk):
@@ -337,7 +337,8 @@ def test_the_page_is_drawn_from_messages_alone(desk):
     shown = {item["key"]: item for item in parts[strip]["items"]}
     given = scantling.assess(desk.design).as_dict()
     assert desk.design.cluster.devices == 8192
-    assert f"{shown['days']['value']} {shown['days']['unit']}" == show("days", given["days"])
+    days = shown["likely.days"]
+    assert f"{days['value']} {days['unit']}" == show("days", given["likely"]["days"])
     assert parts[form]["answered"] == 1
 
 
@@ -376,7 +377,7 @@ def test_three_moves_are_offered_and_each_does_what_it_says(desk):
         button.click()
         assert desk.session.refusal is None
         given = desk.session.now.given
-        assert show("days", given["days"]) in said
+        assert show("likely.days", given["likely"]["days"]) in said
         if name == "Cheaper":
             assert given["cost_usd"] < moment.given["cost_usd"]
         if name == "Sooner":

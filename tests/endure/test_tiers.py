@@ -142,10 +142,15 @@ def test_a_replica_less_that_does_not_fit_is_waited_for():
 def test_elastic_running_reaches_the_headline():
     """Repairs of three days and no spare: running on without a replica beats waiting."""
     slow = {"reliability.repair_s": 259_200.0, "reliability.spares": 0}
-    free = sc.assess(design(**slow)).endurance
+    waiting = sc.assess(design(**slow)).endurance
+    assert waiting.recovery == "in-place"  # what the kits do
+    elastic = {"reliability.recovery": "elastic"}
+    free = sc.assess(design(**slow, **elastic)).endurance
     waits = sc.assess(design(**slow, **{"reliability.recovery": "in-place"})).endurance
     assert free.recovery == "elastic" and free.goodput > waits.goodput + 0.2
-    said = (sc.assess(design(**slow, **{"reliability.recovery": r})) for r in (None, "in-place"))
+    said = (
+        sc.assess(design(**slow, **{"reliability.recovery": r})) for r in ("elastic", "in-place")
+    )
     here, there = (a.as_dict(advice=False) for a in said)
     assert here["days"] < 0.5 * there["days"] and here["goodput"] == free.goodput
     requeued = sc.assess(design(**{"reliability.recovery": "restart"})).endurance

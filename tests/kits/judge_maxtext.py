@@ -58,10 +58,16 @@ RECOMPUTE = {"full": "full", "minimal": "selective", "minimal_with_context": "no
 
 def judge(kit):
     kit = Path(kit)
-    n = json.loads((kit / "plan.json").read_text())["devices"]
+    plan = json.loads((kit / "plan.json").read_text())
+    n = plan["devices"]
     os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={n}"
     max_utils.maybe_initialize_jax_distributed_system = lambda raw: None
+    # XLA gives each host of GPUs a slice index of its own; host devices here have one for all
+    hosts = -(-n // plan["devices_per_node"]) if plan["family"] != "tpu" else 1
+    max_utils.elastic_utils.live_slice_indices = lambda config=None: set(range(hosts))
     c = pyconfig._initialize_pydantic(["", str(kit / "maxtext.yml")])
+    if len(jax.devices()) % c.num_slices:
+        raise ValueError(f"{c.num_slices} slices do not share {n} devices")
     axes = dict(
         zip(
             c.mesh_axes,

@@ -27,9 +27,24 @@ import torchtitan.models.qwen3  # noqa: E402, F401
 import torchtitan.trainer  # noqa: E402, F401
 from torch.distributed.pipelining.schedules import PipelineScheduleMulti, get_schedule_class  # noqa: E402
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402
+from torchtitan.components.quantization import float8, mx, nvfp4  # noqa: E402
 from torchtitan.config.manager import ConfigManager  # noqa: E402
 from torchtitan.distributed.parallel_dims import ParallelDims  # noqa: E402
 from torchtitan.distributed.utils import set_spmd_backend  # noqa: E402
+
+for formats in (float8, mx, nvfp4):  # the chip that a kit is for has them
+    formats.has_cuda_capability = lambda *a: True
+FORMATS = {"Float8Linear": "fp8-row", "MXFP8Linear": "mxfp8", "NVFP4Linear": "nvfp4"}
+
+
+def precision(config, model):
+    """The format that the products of the built model run in."""
+    kinds = {type(m).__name__ for m in model.modules()} & FORMATS.keys()
+    if len(kinds) > 1:
+        raise ValueError(f"products in {sorted(kinds)}")
+    if kinds:
+        return FORMATS[kinds.pop()]
+    return "fp32" if config.mixed_precision_param == "float32" else "bf16"
 
 
 def judge(kit):
@@ -125,7 +140,7 @@ def judge(kit):
         global_batch=t.global_batch_size,
         seq_len=t.seq_len,
         layers_by_stage=stages,
-        precision="fp32" if t.mixed_precision_param == "float32" else "bf16",
+        precision=precision(t, model),
         save_steps=c.checkpoint.interval,
         async_save=c.checkpoint.async_mode == "async",
         params=count,

@@ -109,7 +109,14 @@ def test_every_framework_under_every_scheduler(small, to, on):
         else:
             continue
         read.add(name)
-    unread = {"README.md", "checkpoint.md", "megatron.args", "bridge.overrides"}
+    unread = {
+        "README.md",
+        "plan.md",
+        "assumptions.md",
+        "checkpoint.md",
+        "megatron.args",
+        "bridge.overrides",
+    }
     assert {Path(name).name for name in set(files) - read} <= unread
     assert {"plan.json", "env.sh", "launch.sh", SCRIPT[on]} <= read
 
@@ -177,7 +184,7 @@ def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
     design(PLANS["dualpipe"], name="x").write(file)
     assert main(["launch", str(file), "--to", "megatron", "-o", str(tmp_path / "kit")]) == 0
     out = capsys.readouterr()
-    assert "Wrote 16 files" in out.out
+    assert "Wrote 19 files" in out.out
     assert "schedule dualpipe" in out.err
     assert "step time" in out.err
     assert (tmp_path / "kit" / "launch.sh").stat().st_mode & 0o111
@@ -188,7 +195,7 @@ def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
     ("data", "code"),
     [
         (spec(plan=dict(tp=1, pp=1, sharding="none", offload="none")), 3),
-        (spec(constraints=dict(deadline_days=0.01)), 3),
+        (spec(job=dict(tokens=1e17)), 3),
         (
             {
                 "model": {"size": 1e12},
@@ -200,12 +207,37 @@ def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
         (spec(plan=dict(tp=7)), 2),
     ],
 )
-def test_nothing_is_written_unless_feasible(tmp_path, capsys, data, code):
+def test_nothing_is_written_of_what_cannot_run(tmp_path, capsys, data, code):
+    """A pinned plan that does not fit, a run of centuries, a model that no plan holds, a wrong
+    file."""
     file = tmp_path / "d.yaml"
     file.write_text(yaml.safe_dump(data))
     assert main(["launch", str(file), "--to", "megatron", "-o", str(tmp_path / "kit")]) == code
     assert [p.name for p in tmp_path.iterdir()] == ["d.yaml"]
     assert capsys.readouterr().err.strip()
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [dict(deadline_days=0.01), dict(budget_usd=1.0), dict(min_mfu=0.9), dict(min_goodput=0.99999)],
+)
+def test_a_plan_that_can_run_has_a_kit_though_it_misses_a_limit(tmp_path, capsys, limit):
+    file = tmp_path / "d.yaml"
+    file.write_text(yaml.safe_dump(spec(constraints=limit)))
+    assert main(["launch", str(file), "--to", "megatron", "-o", str(tmp_path / "kit")]) == 0
+    warnings = capsys.readouterr().err.strip().splitlines()
+    assert len([line for line in warnings if "constraint violated: " in line]) == 1
+    assert (tmp_path / "kit" / "launch.sh").exists()
+
+
+def test_a_run_that_makes_no_sense_has_a_kit_when_that_is_said(tmp_path, capsys):
+    file = tmp_path / "d.yaml"
+    file.write_text(yaml.safe_dump(spec(job=dict(tokens=1e17)) | {"confirm": ["job.tokens"]}))
+    call = ["launch", str(file), "--to", "megatron", "-o", str(tmp_path / "kit")]
+    assert main(call) == 3
+    assert "--anyway" in capsys.readouterr().err
+    assert main([*call, "--anyway"]) == 0
+    assert "makes no sense" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -577,7 +609,7 @@ def test_torchtitan_sends_tokens_as_the_step_counts(plan, backend):
     base = dict(tp=1, pp=1, ep=8, etp=1, sharding="zero3")
     kit = kits(assess(design(spec(model=MOE, plan=base | plan, stack="torchtitan"))), "torchtitan")
     assert f'comm_backend="{backend}"' in kit["torchtitan_config.py"]
-    assert ("needs DeepEP 2" in kit["README.md"]) == bool(plan)
+    assert ("needs DeepEP 2" in kit["assumptions.md"]) == bool(plan)
 
 
 @pytest.mark.parametrize(
@@ -665,9 +697,9 @@ def test_a_kit_sets_what_the_recipe_of_its_release_sets():
     assert {k: set_.get(k) for k in variables} == variables
     told = {each.field: each.value for each in a.assumed}  # and the design says what it counts on
     assert (told["plan.cuda_graphs"], told["plan.moe_overlap"]) == ("full", True)
-    assert "not set here" not in bridge["README.md"]
-    assert "attention in 8 bit, for which Megatron-LM has no flag" in lm["README.md"]
-    assert "fp8-dot-product" not in lm["megatron.args"] + lm["README.md"]
+    assert "not set here" not in bridge["assumptions.md"]
+    assert "attention in 8 bit, for which Megatron-LM has no flag" in lm["assumptions.md"]
+    assert "fp8-dot-product" not in lm["megatron.args"] + lm["assumptions.md"]
 
 
 @pytest.mark.parametrize(
@@ -690,7 +722,7 @@ def test_what_megatron_core_does_not_take_is_named_and_not_set(plan, word):
     a = assess(design(spec(model=MLA, plan=base | plan), name="x"))
     for to, file in (("megatron", "megatron.args"), ("megatron-bridge", "bridge.overrides")):
         files = kits(a, to)
-        line = next(x for x in files["README.md"].splitlines() if "not set here" in x)
+        line = next(x for x in files["assumptions.md"].splitlines() if "not set here" in x)
         assert word in line
         words = re.findall(r"cuda.graph.impl|overlap.moe.expert.parallel", files[file])
         assert not words
@@ -840,8 +872,8 @@ def test_tensor_parallelism_below_blackwell_orders_its_launches():
             name="b",
         )
     )
-    names = lambda a: {
-        v["name"] for v in json.loads(kits(a, "megatron")["plan.json"])["environment"]
-    }  # noqa: E731
-    assert "CUDA_DEVICE_MAX_CONNECTIONS" in names(old)
-    assert "CUDA_DEVICE_MAX_CONNECTIONS" not in names(new)
+    found = [
+        {v["name"]: v["value"] for v in json.loads(kits(a, "megatron")["plan.json"])["environment"]}
+        for a in (old, new)
+    ]
+    assert [x["CUDA_DEVICE_MAX_CONNECTIONS"] for x in found] == ["1", "32"]

@@ -379,14 +379,16 @@ def test_the_guide_names_what_there_is(corpus):
         files = emitted({plan: corpus[plan]}, "megatron")[0][plan]
         pages = "\n".join(
             line
-            for line in (files["README.md"] + files["checkpoint.md"]).splitlines()
+            for line in (
+                files["README.md"] + files["plan.md"] + files["checkpoint.md"]
+            ).splitlines()
             if not re.search("pip install|git clone|torchfrtrace", line)
         )
         others = {"--append-eod", "--capture-range", "--capture-range-end"}
         # of preprocess_data.py and nsys
         assert set(re.findall(r"(?<![\w-])--[a-z][\w-]+", pages)) - others <= options
         files = emitted({plan: corpus[plan]}, "maxtext")[0][plan]
-        pages = files["README.md"] + files["checkpoint.md"]
+        pages = files["README.md"] + files["plan.md"] + files["checkpoint.md"]
         named = set(re.findall(r"\b([a-z]+(?:_[a-z]+)+)(?==)", pages)) | set(
             re.findall(
                 r"\((ici_\w+|remat_policy|per_device_batch_size|optimizer_memory_host_offload|max_num_\w+)",

@@ -79,7 +79,8 @@ def launched(said, kit) -> dict:
     assert kit["devices"] == tp * pp * cp * dp and batch % (dp * micro_batch) == 0, said
     stages = stages_of(said, blocks, pp)
     fsdp = said.get("data_parallel_sharding_strategy") if "use_megatron_fsdp" in said else None
-    plain = "zero1" if "use_distributed_optimizer" in said else "none"
+    shared = "use_distributed_optimizer" in said or "dist_muon" in said.get("optimizer", "")
+    plain = "zero1" if shared else "none"
     return {
         "tp": tp,
         "pp": pp,

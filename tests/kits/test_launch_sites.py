@@ -39,7 +39,7 @@ def test_every_framework_keeps_sites_in_step_as_the_design_says_or_refuses(to, k
         assert "set job.sync.kind to synchronous" in str(e.value)
         return
     files = kits(two_sites(kind), to)
-    guide = files["README.md"].partition("\n## Sites\n")[2].partition("\n## ")[0]
+    guide = files["plan.md"].partition("\n## Sites\n")[2].partition("\n## ")[0]
     plan = json.loads(files["plan.json"])
     assert (plan["sites"], plan["sync"]) == (2, kind)
     assert "0 to 3 at site 1, 4 to 7 at site 2" in guide
@@ -104,7 +104,7 @@ def test_a_collective_waits_as_long_as_an_exchange_takes():
     a = assess(Design.from_data(spec(plan=Z3, **slow) | {"name": "two"}))
     files = kits(a, "maxtext")
     took = 32.1 / 1  # GB of an 8B model in fp32, over GB/s
-    given_up = int(re.search(r"given up after (\d+) s", files["README.md"])[1])
+    given_up = int(re.search(r"given up after (\d+) s", files["plan.md"])[1])
     assert given_up > 2 * took
 
 

@@ -58,7 +58,7 @@ def run(tmp_path):
         (bin_ / name).write_text(f'#!/bin/bash\necho "{name} $*" >> "{tmp_path}/calls"\n{text}\n')
         (bin_ / name).chmod(0o755)
 
-    def go(files, srun, names=AT_ONCE, restarts=0, hosts=2, down=""):
+    def go(files, srun, names=AT_ONCE, restarts=0, hosts=2, down="", **more):
         if go.written is not files:
             write(files, here)
             go.written = files
@@ -78,7 +78,9 @@ def run(tmp_path):
                 "SLURM_RESTART_COUNT": str(restarts),
                 "SLURM_SUBMIT_DIR": str(here),
                 "HOSTS_LISTED": str(hosts),
-            },
+                "DATA": "/data/tokens",
+            }
+            | more,
         )
         return p.returncode, (tmp_path / "calls").read_text()
 

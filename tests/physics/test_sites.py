@@ -170,6 +170,7 @@ def test_axes_follow_the_sites_where_memory_or_replicas_bind_and_else_stay():
                     "cluster": {"accelerator": "h100-sxm", "devices": devices, "sites": n},
                     "job": {"tokens": 1e12, "seq_len": 4096, "global_batch": 2048}
                     | {"sync": {"kind": kind}},
+                    "plan": {"sharding": "zero1"},
                 }
             )
             for n in (2, 4)

@@ -74,7 +74,7 @@ def test_domains_are_judged_by_the_phase_that_a_lost_node_stops_most():
     assert "judged by long" in both.advice[0] and "judged" not in alone.advice[0]
     # what the closed form of goodput counts stays what the rows sum to
     bad = assess(Design.from_data(base | {"job": {"phases": [main, long]}})).endurance.badput
-    lost = bad["detection"] + bad["restart"] + bad["lost work"]
+    lost = bad["detection"] + bad["restart"] + bad["lost work"] + bad["sdc"]
     assert both.unplanned_cost == pytest.approx(float(lost), rel=1e-3)
 
 
@@ -87,7 +87,8 @@ def test_an_operator_in_five_has_a_serious_outage_in_three_years(assessed):
 def test_rows_sum_to_the_closed_form(each):
     d, e = part(each, "domains"), each.endurance
     assert d.unplanned_cost == pytest.approx(
-        float(e.badput["detection"] + e.badput["restart"] + e.badput["lost work"]), rel=1e-9
+        sum(float(e.badput[name]) for name in ("detection", "restart", "lost work", "sdc")),
+        rel=1e-9,
     )
     assert d.planned_cost == pytest.approx(float(e.badput["planned stops"]))
     assert d.waits_cost >= 0

@@ -85,12 +85,6 @@ def test_a_bad_fleet_leaves_less_to_fear(assessed):
     assert "failures" in by_id(part(base, "risks")) and "failures" not in by_id(part(bad, "risks"))
 
 
-def test_a_deadline_is_named_with_its_chance(assessed):
-    late = assess(assessed("llama-3.1-405b").design.change({"constraints.deadline_days": 60}))
-    text = by_id(part(late, "risks"))["slow-step"].evidence
-    assert "deadline of 60 days" in text and "%" in text
-
-
 def test_low_precision_is_a_risk_only_where_it_is_used(assessed):
     assert "precision" in by_id(
         part(assessed("case-5-deepseek-v3"), "risks")

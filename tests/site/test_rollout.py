@@ -135,11 +135,13 @@ def test_failures_a_day_alert_is_the_99_percent_quantile(assessed):
     assert below(row.threshold) >= 0.99 > below(row.threshold - 1)
 
 
-def test_a_watchdog_of_a_minute_beats_one_of_half_an_hour(assessed):
-    """ByteRobust, s2.3: usual timeouts are 30 or 60 min; a tenth of failures hang."""
+def test_a_watchdog_of_five_minutes_beats_one_of_half_an_hour(assessed):
+    """ByteRobust, s2.3: usual timeouts are 30 or 60 min; a tenth of failures hang. A link that
+    flaps tries again for seven times 4.096 us x 2^22 (NCCL_IB_TIMEOUT 22, NCCL_IB_RETRY_CNT 7)."""
     gain = timeout_gain(site_of(assessed("llama-3.1-405b")))
-    assert gain.timeout_s == 60 and gain.detect_default_s == pytest.approx(
-        0.901 * 60 + 0.099 * 1800 + 120
+    assert (
+        gain.timeout_s == 300 >= 1.5 * 7 * 4.096e-6 * 2** 22
+        and gain.detect_default_s == pytest.approx(0.901 * 60 + 0.099 * 1800 + 120)
     )
     assert 0.005 < gain.goodput_gain < 0.03
     assert hang_timeout_s(200.0, 1.0) == 402

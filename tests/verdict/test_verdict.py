@@ -53,7 +53,7 @@ def test_a_deadline_missed_says_by_how_much_and_how_likely():
     a = assess(Design.from_text(SMALL + "constraints: {deadline_days: 10}"))
     assert a.verdict == "constraint-missed"
     (miss,) = a.missed
-    assert miss.field == "deadline_days" and miss.limit == 10 and miss.value == a.days > 10
+    assert miss.field == "deadline_days" and miss.limit == 10 and miss.value == a.likely.days > 10
     assert 0 <= miss.chance < 0.5 and f"{miss.value / 10:.2f}" in miss.text
 
 

@@ -15,10 +15,17 @@ from scantling.advise.explanation import (
 from scantling.base.quantities.table import band as band, quantity, show as show
 from scantling.base.records import at as at
 from scantling.base.show import is_number, scalar, share as share, shown
-from scantling.verdict.result import HeadlineKey
+from scantling.verdict.result import FigureKey, HeadlineKey
 
 # figures of a run, which a plan that does not fit has none of
-OF_A_RUN: tuple[HeadlineKey, ...] = ("days", "cost_usd", "goodput", "checkpoint_interval_s")
+OF_A_RUN: tuple[FigureKey, ...] = (
+    "days",
+    "cost_usd",
+    "likely.days",
+    "likely.cost_usd",
+    "goodput",
+    "checkpoint_interval_s",
+)
 MORE_IS_BETTER: tuple[HeadlineKey, ...] = ("mfu", "mfu_shown", "goodput", "tokens_per_s_per_device")
 
 

@@ -158,9 +158,9 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
     """Fewest days over device counts, in whole nodes or racks: {days, devices, ...} as `_answer`.
 
     The counts double from a quarter of today's until two doublings in a row bring nothing, or up
-    to `most_devices`; then quarter octaves around the best. Past the critical batch more devices
-    only split the same batch: the curve bends back. The constraints of the design are kept but the
-    deadline. None without tokens or where nothing fits.
+    to `most_devices`; then quarter octaves and eighths around the best. Past the critical batch
+    more devices only split the same batch: the curve bends back. The constraints of the design are
+    kept but the deadline. None without tokens or where nothing fits.
     """
     now = assess(design)
     if now.resolved.phases[0].tokens is None:
@@ -187,8 +187,12 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
         searched = whole(2 * searched)
         idle = 0 if days(searched) < days(best) or isinf(days(best)) else idle + 1
         best = min((best, searched), key=days)
-    nearby = (whole(best * 2 ** (k / 4)) for k in (-3, -2, -1, 1, 2, 3))
-    best = min((best, whole(cluster.devices), *nearby), key=days)
+    octaves = (whole(best * 2 ** (k / 4)) for k in (-3, -2, -1, 1, 2, 3))
+    # a batch of a round number divides over round shares of the devices
+    eighths = (whole(best * k / 8) for k in range(5, 16))
+    allowed = (cap,) if most_devices else ()
+    best = min((best, whole(cluster.devices), *allowed, *octaves, *eighths), key=days)
+    best = min((best, whole(best * 15 / 16), whole(best * 17 / 16)), key=days)
     if isinf(days(best)):
         return None
     more = whole(2 * best)
@@ -380,7 +384,9 @@ def _answer(after: Assessment | None, name: str, value: float, bound: str) -> An
         "value": value,
         "bound": bound,
         "devices": devices,
-        **after.figures("verdict", "days", "cost_usd", "plan", "mfu", "mfu_shown", "memory_share"),
+        **after.figures(
+            "verdict", "days", "cost_usd", "likely", "plan", "mfu", "mfu_shown", "memory_share"
+        ),
     }
 
 

@@ -12,8 +12,8 @@ from ..catalogue.hardware import Fabric, known_link
 from ..catalogue.stacks import stacks
 from ..catalogue.words import CpType, Offload, Precision, Recompute, Sharding
 from ..design.cluster import LARGEST_RACK, Cluster
-from ..design.constraints import CONSTRAINTS
-from ..endure.reliability import Endurance
+from ..design.constraints import CONSTRAINTS, Remedy
+from ..endure.reliability import GOES_ON, Endurance
 from ..physics import sites
 from ..physics.bands import known_stack
 from ..plans.evaluate import skipped
@@ -29,10 +29,7 @@ OWN_OF_CHIP = (
     "cluster.scale_up_domain",
     "cluster.nics_per_node",
 )
-SPENT = ("deadline_days", "budget_usd", "max_power_mw")  # what more of it can buy
-# what better saves and restarts help
-SAVING = {"max_checkpoint_overhead", "max_lost_work_s", "min_goodput", "checkpoint.interval_s"}
-SPARING = {"survive", "min_goodput", "max_recovery_s"}  # what spares help
+OVERLAP = "checkpoint.interval_s"  # saves that overlap are missed under this field
 WORTH = 0.005  # of a step: what the way between sites takes from which it is worth a change
 FASTER = 1.2  # times the rate from which a fabric is another one
 HOST_ENOUGH = 2e12  # bytes of host memory a node that are not added to
@@ -45,6 +42,17 @@ Misses = Mapping[str, Missed]  # constraints that are missed, by field
 def misses(assessment: Assessment) -> dict[str, Missed]:
     """Constraints that are missed, by field."""
     return {m.field: m for m in assessment.missed}
+
+
+def answered_by(missed: Misses, *figures: str) -> list[Missed]:
+    """The missed constraints that these figures answer, in the order of the figures."""
+    by_figure = {CONSTRAINTS[name].figure: m for name, m in missed.items() if name in CONSTRAINTS}
+    return [by_figure[figure] for figure in figures if figure in by_figure]
+
+
+def helped(missed: Misses, remedy: Remedy) -> bool:
+    """Whether a remedy helps any of the missed constraints."""
+    return any(name in CONSTRAINTS and remedy in CONSTRAINTS[name].helped_by for name in missed)
 
 
 def _speed_helps(assessment: Assessment) -> bool:
@@ -68,6 +76,12 @@ def plan_changes(assessment: Assessment) -> Iterator[Change]:
         return  # a refusal has looked at the plans without pins
     if not assessment.fits:
         yield from _leaner(pins)
+    yield from pins_let_go(assessment)
+
+
+def pins_let_go(assessment: Assessment) -> Iterator[Change]:
+    """Each pin of the plan let go alone, and all of them."""
+    pins = assessment.design.plan.given()
     for name, value in pins.items():
         yield Change(
             effort=1.3,  # whoever pinned it is asked
@@ -210,27 +224,37 @@ def _between(assessment: Assessment) -> Iterator[Change]:
 
 
 def _other_chips(cluster: Cluster) -> Iterator[Change]:
-    """The same count of another chip that does the work of this one, in whole racks where one link
-    joins its racks."""
+    """The same count of another chip that does the work of this one."""
+    for other in family(cluster.accelerator.family).instead:
+        if other != cluster.accelerator.id and other in catalogue.accelerators():
+            yield chip_change(cluster, other)
+
+
+def every_chip(cluster: Cluster) -> Iterator[Change]:
+    """The same count of every other chip that ships and has a price."""
+    for other, row in catalogue.accelerators().items():
+        if other != cluster.accelerator.id and row.status == "shipping" and catalogue.price(other):
+            yield chip_change(cluster, other)
+
+
+def chip_change(cluster: Cluster, other: str) -> Change:
+    """The same count of another chip, in whole racks where one link joins its racks."""
     chip = cluster.accelerator
     devices = cluster.devices
-    for other in family(chip.family).instead:
-        if other == chip.id or other not in catalogue.accelerators():
-            continue
-        domain = catalogue.accelerator(other).scale_up_domain
-        racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
-        whole = -(-devices // domain) * domain if racked else devices
-        fields: dict[str, Any] = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
-        text = f"{other} instead of {chip.id}"
-        if whole != devices:
-            fields["cluster.devices"] = whole
-            text += f", {whole // domain:,} racks of {domain} ({whole:,} devices)"
-        yield Change(
-            effort=3.6,  # another machine is bought or rented
-            text=text,
-            set=fields,
-            kind="chip",
-        )
+    domain = catalogue.accelerator(other).scale_up_domain
+    racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
+    whole = -(-devices // domain) * domain if racked else devices
+    fields: dict[str, Any] = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
+    text = f"{other} instead of {chip.id}"
+    if whole != devices:
+        fields["cluster.devices"] = whole
+        text += f", {whole // domain:,} racks of {domain} ({whole:,} devices)"
+    return Change(
+        effort=3.6,  # another machine is bought or rented
+        text=text,
+        set=fields,
+        kind="chip",
+    )
 
 
 def _stacks(assessment: Assessment) -> Iterator[Change]:
@@ -263,7 +287,7 @@ def _precisions(assessment: Assessment) -> Iterator[Change]:
             kind="precision",
         )
     easier = now not in (*half, Precision.FP32) and not isnan(chip.bf16_flops)
-    if easier and "min_mfu" in misses(assessment):
+    if easier and answered_by(misses(assessment), "mfu_shown"):
         yield Change(
             effort=3.2,  # another recipe, and a slower one
             text="bf16 throughout, whose peak is easier to reach",
@@ -381,14 +405,30 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
     missed = misses(assessment)
     if not missed:
         return
-    late = [missed[name] for name in ("deadline_days", "budget_usd") if name in missed]
+    late = answered_by(missed, "days", "cost_usd")
     lost = bool(late) and all(float(m.value) * assessment.goodput <= float(m.limit) for m in late)
     yield from _ceilings_of_saves(assessment, missed)
-    if lost or missed.keys() & SAVING:
+    if lost or OVERLAP in missed or helped(missed, Remedy.SAVES):
         yield from _cadence(assessment)
         yield from _stores(assessment.resolved.cluster)
         yield from _better_saves()
+        yield from _going_on(assessment)
     yield from _spares(assessment.endurance, missed, late=bool(late))
+
+
+def _going_on(assessment: Assessment) -> Iterator[Change]:
+    """Replicas that go on without a lost one, where the run stops whole today."""
+    gang = assessment.endurance.life.gang
+    if assessment.endurance.recovery in GOES_ON or gang is None or gang.replicas < 2:
+        return
+    yield Change(
+        effort=4.2,  # another way of running, which no launch kit starts
+        text=(
+            "replicas that go on while a lost one recovers alone (fault-tolerant HSDP or the "
+            "like: no kit starts it)"
+        ),
+        set={"reliability.recovery": "replica"},
+    )
 
 
 def _better_saves() -> Iterator[Change]:
@@ -466,15 +506,15 @@ def _stores(cluster: Cluster) -> Iterator[Change]:
 
 def _ceilings_of_saves(assessment: Assessment, missed: Misses) -> Iterator[Change]:
     """A stall or a recovery as short as is asked for."""
-    if "max_checkpoint_stall_s" in missed:
-        limit = missed["max_checkpoint_stall_s"].limit
+    for stall in answered_by(missed, "endurance.checkpoint_stall_s"):
+        limit = stall.limit
         yield Change(
             effort=2.2,  # the framework's asynchronous saves are switched on
             text=f"save into host memory, asynchronously: a stall of {seconds(limit)}",
             set={"reliability.checkpoint_stall_s": limit},
         )
-    if "max_recovery_s" in missed:
-        most = float(missed["max_recovery_s"].limit)
+    for recovery in answered_by(missed, "endurance.recovery_s"):
+        most = float(recovery.limit)
         detect = min(float(assessment.endurance.detect_s), most / 2)
         restart = most - detect
         yield Change(
@@ -491,12 +531,12 @@ def _spares(endurance: Endurance, missed: Misses, late: bool) -> Iterator[Change
     now = int(endurance.spares)
     need = max(int(endurance.spares_recommended), now + late)
     wanted = []
-    if late or missed.keys() & SPARING:
+    if late or helped(missed, Remedy.SPARES):
         wanted.append((2.0, need))  # nodes that are paid for and idle
-    if "survive" in missed:
-        rack = max((int(nodes) for nodes in endurance.domain_nodes.values()), default=1)
+    for lost in answered_by(missed, "endurance.copies_survive"):
+        domain = int(endurance.domain_nodes.get(str(lost.limit), 1))
         # after the number that the run itself asks for
-        wanted += [(2.1, nodes) for nodes in sorted({1, need, rack})]
+        wanted += [(2.1, nodes) for nodes in sorted({1, need, domain})]
     for effort, losses in wanted:
         nodes = int(endurance.segments.nodes(endurance.segments.covered(losses)))
         if nodes > now:
@@ -515,7 +555,7 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
     effort = 5.0  # what is asked for is given up
     if not row.ceiling:
         relaxed = floor(value * 1000) / 1000
-    elif name in SPENT:
+    elif Remedy.MORE_OF_IT in row.helped_by:
         relaxed = _three_digits(value * 1.0005, up=True)
         # days, dollars or power can be found, one more for each doubling
         effort = 4.0 + log2(max(relaxed / limit, 1))
@@ -532,7 +572,7 @@ def relaxations(assessment: Assessment) -> Iterator[Change]:
     missed = misses(assessment)
     moved = [change for name in missed if (change := relaxation(assessment, name)) is not None]
     yield from moved
-    if missed and missed.keys() <= {"deadline_days", "budget_usd"}:
+    if missed and len(answered_by(missed, "days", "cost_usd")) == len(missed):
         yield from _fewer_tokens(assessment, missed)
     if len(moved) > 1:
         together = all_of(*moved)

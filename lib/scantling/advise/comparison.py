@@ -50,17 +50,6 @@ PLAN = (
     "offload",
     "precision",
 )
-# figures, and fields of the plan, that lead a result in a notebook or at the Python prompt
-LEADING: tuple[FigureKey, ...] = (
-    "mfu_shown",
-    "step_s",
-    "days",
-    "cost_usd",
-    "goodput",
-    "memory_bytes.total",
-    "oom_probability",
-)
-AXES = ("tp", "cp", "pp", "vpp", "dp", "ep", "sharding", "micro_batch", "recompute", "offload")
 MANY = 1e6  # from here a number is said with a suffix
 
 

@@ -37,9 +37,9 @@ from ..physics import (
 )
 from ..physics.memory import chance, peak
 from ..plans import enumerate, evaluate
-from ..verdict import assess, constraints, numbers
+from ..verdict import assess, constraints, likely, numbers
 from ..verdict.result import FigureKey
-from . import answers, batch, fixes, measure, recovery
+from . import answers, batch, fixes, measure, recovery, saving
 
 
 class Source(NamedTuple):
@@ -93,12 +93,42 @@ _SOURCES = (
             "nearest_fixes.mfu_shown",
             "nearest_fixes.days",
             "nearest_fixes.cost_usd",
+            "nearest_fixes.likely.days",
+            "nearest_fixes.likely.days_low",
+            "nearest_fixes.likely.days_high",
+            "nearest_fixes.likely.cost_usd",
+            "nearest_fixes.likely.cost_usd_low",
+            "nearest_fixes.likely.cost_usd_high",
             "nearest_fixes.devices",
             "can_do.mfu",
             "can_do.mfu_shown",
             "can_do.days",
             "can_do.cost_usd",
+            "can_do.likely.days",
+            "can_do.likely.days_low",
+            "can_do.likely.days_high",
+            "can_do.likely.cost_usd",
+            "can_do.likely.cost_usd_low",
+            "can_do.likely.cost_usd_high",
             "can_do.devices",
+        ),
+    ),
+    Source(
+        saving.saving,
+        parts=(
+            "saving.share",
+            "saving.saved_usd",
+            "saving.mfu",
+            "saving.mfu_shown",
+            "saving.days",
+            "saving.cost_usd",
+            "saving.devices",
+            "saving.likely.days",
+            "saving.likely.days_low",
+            "saving.likely.days_high",
+            "saving.likely.cost_usd",
+            "saving.likely.cost_usd_low",
+            "saving.likely.cost_usd_high",
         ),
     ),
     Source(
@@ -171,7 +201,10 @@ _SOURCES = (
         checkpoint.contents, figures=("checkpoint_bytes",), parts=("endurance.checkpoint_bytes",)
     ),
     Source(checkpoint.snapshot_stall_s, parts=("endurance.checkpoint_stall_s",)),
-    Source(checkpoint.transfer_s, parts=("endurance.checkpoint_durable_s",)),
+    Source(
+        checkpoint.synchronous_save_s,
+        parts=("endurance.checkpoint_durable_s", "endurance.synchronous_save_s"),
+    ),
     Source(checkpoint.write_rate_needed, parts=("endurance.write_bytes_per_s_needed",)),
     Source(checkpoint.retention, parts=("endurance.retention",)),
     Source(
@@ -498,7 +531,19 @@ _SOURCES = (
     Source(constraints.asked, parts=("asked",)),
     Source(constraints.value_of, parts=("asked.value",)),
     Source(constraints.missed, parts=("missed.limit", "missed.value")),
-    Source(constraints.chance_below, parts=("missed.chance",)),
+    Source(constraints.chance_of, parts=("missed.chance",)),
+    Source(
+        likely.likely,
+        parts=(
+            "likely",
+            "likely.days",
+            "likely.days_low",
+            "likely.days_high",
+            "likely.cost_usd",
+            "likely.cost_usd_low",
+            "likely.cost_usd_high",
+        ),
+    ),
     Source(numbers.numbers, figures=("mfu_low", "mfu_high")),
     Source(numbers.utilisation, figures=("mfu_causal", "mfu_bf16_peak")),
     Source(numbers.shown_mfu, figures=("mfu_shown", "mfu_shown_low", "mfu_shown_high")),

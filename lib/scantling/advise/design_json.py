@@ -1,7 +1,9 @@
 """Everything that is said of one design, as plain data: what `design --json` prints."""
 
+from ..base.errors import DesignError
+from ..base.plugins import FUNCTIONS, entries, function
 from ..verdict.constraints import asked
-from ..verdict.limits import limits
+from ..verdict.limits import limits, violations
 from ..verdict.numbers import tables
 from ..verdict.record import Assessment
 from ..verdict.result import Result
@@ -9,9 +11,34 @@ from .answers import to_loss
 from .avoid import avoid
 from .batch import batch_guide
 from .fixes import can_do, fixes, singles, tries
+from .inert import inert
 from .measure import measure_first
 from .recovery import between_sites
-from .why import why
+from .saving import saving
+from .why import pinned_loss, why
+
+
+def announced(assessment: Assessment) -> str | None:
+    """How far the figures of a chip that nobody can buy yet are to be trusted; None for one that
+    ships."""
+    chip = assessment.resolved.cluster.accelerator
+    if chip.status == "announced":
+        return f"announced, not shipping ({chip.name}: its maker's figures)"
+    if chip.status == "estimate":
+        return f"not announced yet ({chip.name}: analysts' figures)"
+    return None
+
+
+def kit_gaps(assessment: Assessment) -> list[str]:
+    """What of the design the launch kit of its stack cannot say, and what its own plan comes to;
+    empty where no kit is installed."""
+    if "kit_gaps" not in entries(FUNCTIONS):
+        return []
+    try:
+        lines: list[str] = function("kit_gaps")(assessment)
+    except DesignError:  # an extra that is not installed
+        return []
+    return lines
 
 
 def as_dict(assessment: Assessment, advice: bool = True) -> Result:
@@ -27,17 +54,26 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
             "limits": limits(assessment, advice),
             "nearest_fixes": near,
         }
+    lines = limits(assessment, advice)
+    loss = pinned_loss(assessment) if advice else None
+    if loss is not None:
+        lines.insert(len([*violations(assessment)]) if assessment.fits else len(lines), loss)
     job = assessment.design.job
     target = (job.phases[assessment.resolved.main] if job.phases else job).target_loss
     return {
         "name": assessment.resolved.name,
         "verdict": assessment.verdict,
         **assessment.headline(),
-        "limits": limits(assessment, advice),
+        "likely": assessment.likely.row(),
+        "announced": announced(assessment),
+        "limits": lines,
         "asked": asked(assessment),
+        "saving": saving(assessment) if advice else None,
         "unread": [words.given() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,
+        "kit": kit_gaps(assessment) if advice else [],
+        "no_effect": inert(assessment) if advice else [],
         "batch": batch_guide(assessment) if advice else {},
         "nearest_fixes": near,
         "can_do": can_do(assessment, tried) if tried else [],

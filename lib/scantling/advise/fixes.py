@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain, combinations, product
 from math import inf, log
 
-from ..design.constraints import CONSTRAINTS
+from ..design.constraints import CONSTRAINTS, Remedy
 from ..plans.space import COARSE
 from ..verdict.assess import changed
 from ..verdict.constraints import value_of
@@ -17,8 +17,12 @@ from ..verdict.sensible import LARGEST, MORE_DEVICES, nearest, sensible
 from .candidates import (
     WHOLE,
     Misses,
+    answered_by,
     device_change,
+    every_chip,
+    helped,
     misses,
+    pins_let_go,
     plan_changes,
     recovery_changes,
     relaxation,
@@ -26,7 +30,9 @@ from .candidates import (
     site_changes,
 )
 from .changes import Change, all_of
+from .saving import fewer_devices
 from .trials import Trials, Tried
+from .why import pinned_loss
 
 MOST = 8
 CHEAPEST = 5
@@ -41,7 +47,6 @@ CLOSER = 0.005  # least that a gap shrinks by
 SAVED = 0.005  # share of the cost that a cheaper change saves at least
 FEWER_DEVICES = (0.875, 0.75, 0.5, 0.25)
 STEPS = 7  # of the ladder where a plan fits already
-FEWER_HELPS = {"budget_usd", "min_mfu", "max_power_mw", "min_goodput", "max_checkpoint_overhead"}
 
 
 def fixes(assessment: Assessment, tried: Trials | None = None) -> list[FixRow]:
@@ -99,9 +104,10 @@ def singles(tried: Iterable[Tried]) -> list[TrialRow]:
     ]
 
 
-def cheaper(assessment: Assessment) -> list[FixRow]:
+def cheaper(assessment: Assessment, any_chip: bool = False) -> list[FixRow]:
     """Changes to a feasible design that cost less and take no longer (or stay within its deadline):
-    same rows as `fixes`, cheapest first.
+    same rows as `fixes`, cheapest first. any_chip : every other chip that ships and has a price is
+    tried too.
 
     Empty without tokens or a price.
     """
@@ -112,7 +118,9 @@ def cheaper(assessment: Assessment) -> list[FixRow]:
     latest = assessment.days * 1.0001 if deadline is None else deadline
     tried = Trials(assessment)
     tried.judge((*plan_changes(assessment), *site_changes(assessment)))
-    _fewer(tried)
+    if any_chip:
+        tried.judge(every_chip(assessment.resolved.cluster))
+    fewer_devices(tried)
     able = [t for t in tried if t.feasible and t.result.cost_usd is not None]
     able = tried.verified(sorted(able, key=_cost), 2 * CHEAPEST)
     less = [t for t in able if _days(t) <= latest and _cost(t) < now * (1 - SAVED)]
@@ -135,6 +143,8 @@ def tries(assessment: Assessment) -> Trials:
     if assessment.verdict in ("feasible", "not-checked"):
         if assessment.devices_used < assessment.resolved.cluster.devices:
             tried.judge(change for change in site_changes(assessment) if change.kind == WHOLE)
+        if pinned_loss(assessment) is not None:
+            tried.judge(pins_let_go(assessment))
         return tried
     alone = chain(plan_changes(assessment), site_changes(assessment), recovery_changes(assessment))
     tried.judge(sorted(alone, key=lambda change: change.effort))
@@ -180,7 +190,7 @@ def _scales(assessment: Assessment) -> Sequence[float]:
     """Times today's devices that are tried: more where a plan has to fit or to be done in time,
     fewer where these help."""
     missed = misses(assessment)
-    late = missed.get("deadline_days")
+    late = answered_by(missed, "days")
     cluster = assessment.resolved.cluster
     if not assessment.fits:
         # fewer devices hold no more than the most: where those hold nothing no rung does
@@ -188,9 +198,9 @@ def _scales(assessment: Assessment) -> Sequence[float]:
         last_rung = changed(assessment.design, {"cluster.devices": most}, space=COARSE)
         return MORE_DEVICES if last_rung and last_rung.fits else ()
     if late:
-        least = 0.8 * float(late.value) / float(late.limit)
+        least = 0.8 * float(late[0].value) / float(late[0].limit)
         return [scale for scale in MORE_DEVICES if scale >= least][:STEPS]
-    return FEWER_DEVICES if missed.keys() & FEWER_HELPS else ()
+    return FEWER_DEVICES if helped(missed, Remedy.FEWER_DEVICES) else ()
 
 
 def _pairs(tried: Trials) -> None:
@@ -264,7 +274,9 @@ def _cures(tried: Trials, name: str) -> list[Change]:
             and misses(t.result).keys() <= missed.keys()
         ]
 
-    if not cured() and name in ("max_power_mw", "budget_usd"):
+    row = CONSTRAINTS.get(name)
+    spends = row is not None and row.figure in ("cost.power_w", "cost_usd")
+    if not cured() and spends:
         _fewer(tried)
     return [t.change for t in sorted(cured(), key=_effort)[:CURES]]
 
@@ -337,9 +349,9 @@ def _distance(assessment: Assessment, t: Tried) -> tuple[int, float, float]:
     effort."""
     missed = misses(assessment)
     after = t.result
-    if "min_mfu" in missed or after.days is None:
+    if answered_by(missed, "mfu_shown") or after.days is None:
         by = -after.mfu
-    elif "budget_usd" in missed:
+    elif answered_by(missed, "cost_usd"):
         by = after.cost_usd or 0.0
     else:
         by = after.days

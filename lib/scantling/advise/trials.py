@@ -74,7 +74,9 @@ class Tried:
     def fix(self) -> FixRow:
         """The row with the fields that are set and what is still missed."""
         missed = [m.text for m in self.result.missed]
-        return {**self.row(), "set": dict(self.change.set), "missed": missed}
+        likely = self.result.likely.row()
+        changes = dict(self.change.set)
+        return {**self.row(), "likely": likely, "set": changes, "missed": missed}
 
 
 class Trials:

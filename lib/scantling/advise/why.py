@@ -22,6 +22,7 @@ from ..verdict.unpublished import exchanges
 from .alternatives import alternatives, best_where, longer, unpinned_but
 
 WORTH_SAYING = 0.005  # share of a step
+LARGE_LOSS = 0.1  # share of a step that pins cost from which they lead the verdict
 NEARLY_ALL = 0.9  # share of today's devices that a neighbouring value has to keep at work
 # what the fullest stage does itself: which of them it is depends on where the head is
 OWN_WORK = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
@@ -135,6 +136,22 @@ def distance(assessment: Assessment) -> Distance | None:
         gain=-longer(search, chosen, best),
         saves=_moved(chosen.step, chosen.step, other),
         adds=_moved(chosen.step, other, chosen.step),
+    )
+
+
+def pinned_loss(assessment: Assessment) -> str | None:
+    """A line on pins that make a step longer by LARGE_LOSS or more than the open search's best;
+    None where they do not."""
+    if not assessment.fits or not assessment.design.plan.given():
+        return None
+    far = distance(assessment)
+    if far is None or far["gain"] < LARGE_LOSS:
+        return None
+    pins = ", ".join(f"{name} {value}" for name, value in assessment.design.plan.given().items())
+    times = 1 / (1 - far["gain"])
+    return (
+        f"pinned: with {pins} a step takes {times:.2f} times as long as with {far['best']}, by "
+        f"{far['saves']} of it"
     )
 
 

@@ -15,6 +15,11 @@ from .answers import Gemm, weighted
 # heads of 64 over 128: FlashAttention-3, Figure 5; the first FlashAttention was no slower at 64
 # (FlashAttention-2, Figure 4)
 NARROW = 0.8
+# width of a query and a value at which the rates of TPUs stand: products a score grow with it, and
+# exponentials do not
+WIDTH = 256
+Code = int | Array  # of a word in its table
+GATHERED = 3  # the code of zero3 in catalogue.words.SHARDINGS; hsdp follows
 QUERIES = 128  # of one tile of flash attention
 # bytes that one sub-layer's norm and residual move for a value of the stream: Korthikanti et al.
 # 2022, section 4, each tensor read or written once in 16 bit, dropout masks in one byte
@@ -34,6 +39,8 @@ class Degrees(Protocol):
     def ep(self) -> Column: ...
     @property
     def etp(self) -> Column: ...
+    @property
+    def sharding(self) -> Code: ...  # GATHERED and above: weights are gathered layer by layer
 
 
 class Switches(Protocol):
@@ -61,6 +68,8 @@ class Switches(Protocol):
     def fused_experts(self) -> Column: ...
     @property
     def looped_experts(self) -> Column: ...
+    @property
+    def balanced_ring(self) -> Column: ...
 
 
 class Rates(Protocol):
@@ -133,6 +142,8 @@ class Rates(Protocol):
     @property
     def expert_loop_s(self) -> Column: ...
     @property
+    def expert_gather_s(self) -> Column: ...
+    @property
     def moe_host_s(self) -> Column: ...
     @property
     def static_host(self) -> Column: ...
@@ -168,6 +179,7 @@ class Device:
     wave_outputs: Column  # of a product, made by one wave of tiles; 0: no waves
     stream_idle: Column  # `part_filled` of a product as wide as the stream
     newer_flash: Column  # 1 where FlashAttention-3 or its like exists
+    softmax_bound: Column  # 1 where attention kernels wait for exponentials (TPU)
 
     def gemm_s(self, product: Gemm, idle: bool = True) -> Column:
         """Seconds of a block's products: FLOPs / rate + c x 2 bytes per operand element / HBM +
@@ -242,6 +254,7 @@ def _flash_s(core: Core, on: Device, heads: Column, ring: bool | Array) -> tuple
         * np.where(flash == 1, k.attention_fa1, 1.0)
         * np.where((flash < 3) & (on.newer_flash > 0), k.attention_fa2, 1.0)
         * np.where(flash > 3, k.attention_fa4, 1.0)
+        * np.where(on.softmax_bound > 0, np.clip(width / WIDTH, 1.0, 2.0), 1.0)
         * np.where(core.v_head % 8 == 0, 1.0, k.attention_odd_head)
         * np.where(on.software.fp8_attention > 0, k.attention_fp8, 1.0)
     )
@@ -265,7 +278,8 @@ def _ring_s(
     merged in fp32."""
     k, cp = on.constants, on.plan.cp
     merge = k.ring_merge * (cp - 1) * on.tokens * width / 2 / on.bytes_per_s
-    slow = 1 + k.ring_loss * np.maximum(1 - 2 / cp, 0.0)
+    loss = k.ring_loss * (1 - on.software.balanced_ring)
+    slow = 1 + loss * np.maximum(1 - 2 / cp, 0.0)
     return (
         np.where(ring, forward * slow + merge, forward),
         np.where(ring, backward * slow + 2 * merge, backward),

@@ -6,7 +6,7 @@ from ..base.columns import Column
 from ..base.records import record
 from .answers import Exchange, Gemm, Saved, Time
 from .block import Block
-from .kernels import STREAM_BYTES, Device
+from .kernels import GATHERED, STREAM_BYTES, Device
 from .mlp import chain_bytes, mlp_gemm, mlp_parameters
 from .saving import Keeping, stream_bytes
 
@@ -137,7 +137,8 @@ class Moe(Block):
         chain = chain_bytes(self.matrices) * (apart + t * shared) + t * STREAM_BYTES * h / on.shards
         cast = rows * 2 * self.outer + 3 * (apart + t * shared)
         static = np.where(on.software.even_routing > 1, k.static_host, 1.0)
-        looped = on.software.looped_experts * local * k.expert_loop_s
+        fetched = np.where(on.plan.sharding >= GATHERED, k.expert_gather_s, 0.0)
+        looped = on.software.looped_experts * local * (k.expert_loop_s + fetched)
         return Time(
             gemm=sum(on.gemm_s(product) for product in self.gemms(on)) + self.router_s(on),
             elementwise=on.chain_s * chain + k.permute * 2 * rows * self.outer / on.bytes_per_s,
@@ -154,13 +155,15 @@ class Moe(Block):
         width = copies * self.width + self.shared_width
         up = 2.0 * (self.matrices - 1) * wide
         mid = keep.linear_bytes * wide
+        silu = 2.0 * wide * keep.eager_experts * (self.matrices - 2) * copies * self.width
         router = 8.0 * self.experts * wide
         across = copies * self.outer * wide
         return Saved(
             outer=stream.outer + router,
             outer_selective=stream.outer_selective + keep.moe * router,
-            inner=(up + mid) * width,
-            inner_selective=keep.moe * (keep.gemm * up * keep.narrow + keep.act * mid) * width,
+            inner=(up + mid) * width + silu,
+            inner_selective=keep.moe
+            * ((keep.gemm * up * keep.narrow + keep.act * mid) * width + keep.gemm * silu),
             routed=across * (keep.linear_bytes + keep.expert_bytes),
             routed_selective=keep.moe
             * across

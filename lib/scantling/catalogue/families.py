@@ -35,6 +35,7 @@ class Family:
     nvls: bool
     transformer_engine: bool
     ordered_launch: bool
+    block_scales: bool  # its matrix units take block scales: mxfp8, mxfp4, nvfp4
     zero_unsaid: str  # sharding of a published run that prints none, where not the stack's
     constants_of: str  # the family whose fitted constants and priors hold: itself if measured
     instead: Lines  # accelerators to try in its place, smallest step first

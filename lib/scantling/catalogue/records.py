@@ -59,12 +59,12 @@ class Storage(Sourced):
 
 @record
 class FailurePreset(Sourced):
-    """One fleet: failures per 1,000 8-device node-days, planned stops of a job per day, devices of
-    the job that was counted (nan where many were), where these come from, how well it is known."""
+    """One fleet: failures and planned stops per 1,000 8-device node-days, devices of the job that
+    was counted (nan where many were), where these come from, how well it is known."""
 
     id: str
     per_1000_node_days: float
-    planned_per_day: float
+    planned_per_1000_node_days: float
     devices: float
     note: str
 
@@ -97,6 +97,9 @@ class Price(Sourced):
     # on-demand | contract | spot | serverless | capacity-block | index | list | capex | power |
     # factor
     kind: str
+    # how far the source of a rent is to be trusted: list (the provider's own list or rates),
+    # benchmark (an index over contracts or offers), press (a table or blog that quotes them)
+    rank: str = ""
 
     @property
     def middle(self) -> float:

@@ -16,14 +16,16 @@ from ..catalogue.words import MEMORY_PARTS
 from ..physics.bands import NearRun
 from ..physics.kinds import Kind
 from ..plans.words import PlanRow, short
-from ..verdict.result import HeadlineKey, Result, band_of
-from ..verdict.texts import verdict_sentence
+from ..verdict.result import FigureKey, Result, band_of
+from ..verdict.texts import PINNED, verdict_sentence
 from ..verdict.verdicts import met
 from . import texts
 from .tables import DIM, LABEL, Look, bare, figures, print_rows
 
 _COLOURS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}
-_HEADLINE: tuple[HeadlineKey, ...] = (
+_HEADLINE: tuple[FigureKey, ...] = (
+    "likely.days",
+    "likely.cost_usd",
     "days",
     "mfu",
     "step_s",
@@ -72,6 +74,8 @@ _QUIET = {
 _ENDURANCE = (
     "checkpoint_stall_s",
     "checkpoint_durable_s",
+    "synchronous_save_s",
+    "watchdog_s",
     "detect_s",
     "restart_s",
     "repair_s",
@@ -90,6 +94,8 @@ _SHORT = {
     "Not tried": 2,
     "Find out first": 2,
     "Avoid": 4,
+    "Launch kit": 2,
+    "No effect": 2,
 }
 
 
@@ -208,6 +214,9 @@ def _first_change(result: Result, width: int) -> str:
     """The change that is nearest, or why there is none."""
     if result["nearest_fixes"]:
         return texts.change(result["nearest_fixes"][0], width)
+    saving = result.get("saving")
+    if saving:
+        return texts.change(saving, width)
     if met(result["verdict"]):
         return texts.NONE_NEEDED
     return texts.NOT_CHECKED if result["verdict"] == "not-checked" else texts.NONE_FOUND
@@ -226,6 +235,8 @@ def _sections(result: Result, width: int, short: bool) -> Iterator[Text]:
         "Not tried": result["not_tried"],
         "Find out first": map(texts.worth_knowing, result["measure_first"]),
         "Active parameters": [texts.active(active)] if active else [],
+        "Launch kit": result["kit"],
+        "No effect": result["no_effect"],
         "Avoid": map(avoid, result["avoid"]),
         "Why this plan": (row["text"] for row in result["why"]),
         "Global batch": result["batch"].get("lines", ()),
@@ -250,7 +261,10 @@ def _clipped(line: Text, width: int, most: int) -> Text:
 
 def _leading(result: Result) -> int:
     """How many of the limits the verdict line holds already."""
-    return int(result["verdict"] != "feasible" and bool(result["limits"]))
+    lines = result["limits"]
+    if result["verdict"] == "feasible":
+        return int(bool(lines) and lines[0].startswith(PINNED))
+    return int(bool(lines))
 
 
 def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
@@ -311,11 +325,11 @@ def _headline(result: Result, out: Console) -> None:
     rows = (
         (
             quantity(key).label,
-            show(key, result[key]),
+            show(key, at(result, key)),
             "measured" if key in result["measured"] else band_of(result, key),
         )
         for key in _HEADLINE
-        if result[key] not in (None, same.get(key))
+        if at(result, key) not in (None, same.get(key))
     )
     out.print(figures(rows, "80 % band"))
 

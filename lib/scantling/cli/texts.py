@@ -6,6 +6,7 @@ from typing import Any
 from ..advise.recovery import SparesRow
 from ..base.errors import plain
 from ..base.quantities.table import band
+from ..base.records import Known
 from ..base.show import chance, days, params, percent, rate, seconds, several, share, size, usd
 from ..endure.tiers import TierRow
 from ..verdict.result import Avoid, FixRow, LargestActive, Narrowed, Promise, Result, Sites, band_of
@@ -43,27 +44,35 @@ def job(result: Result) -> str:
 
 
 def run(result: Result) -> str:
-    """Days and dollars with their bands, and what holds the bands up."""
+    """Days and dollars that are likely, with their bands, what to promise, and what holds the bands
+    up."""
     if result["days"] is None:
         return NO_RUN
-    span = valued(days(result["days"]), band_of(result, "days"))
-    cost = "no price"
-    if result["cost_usd"] is not None:
-        cost = valued(usd(result["cost_usd"]), band_of(result, "cost_usd"))
-    line = f"{span}; {cost}"
+    likely = result["likely"]
+    line = f"likely {valued(days(likely['days']), band_of(result, 'likely.days'))}, "
+    if likely["cost_usd"] is None:
+        line += "no price"
+    else:
+        line += valued(usd(likely["cost_usd"]), band_of(result, "likely.cost_usd"))
     loss = result["to_loss"]
     if loss and loss["days_low"] is not None:
         spread = band("days", loss["days_low"], loss["days_high"])
         line += f"; {spread} to a loss of {loss['target_loss']:g} by {len(loss['rows'])} laws"
-    budget = result.get("to_plan_for")
-    if budget and budget["total_usd"]:
-        line += f"; to plan for: {usd(budget['total_usd'])}"
     promise = result.get("promise")
-    if promise and promise["days_p90"]:
-        line += f"; to promise: {days(promise['days_p90'])}"
+    if promise and promise["days_p90"] is not None:
+        line += f"; to promise: {pair(promise['days_p90'], promise['cost_p90'])}"
     if promise and promise["deadline_kept"] is not None:
-        line += f" (deadline kept: {chance(promise['deadline_kept'])})"
+        line += f"; deadline kept: {chance(promise['deadline_kept'])}"
+    if promise and promise["budget_kept"] is not None:
+        line += f"; budget kept: {chance(promise['budget_kept'])}"
     return f"{line}; 80 % bands, {result['band_tier']}"
+
+
+def pair(run_days: Known, cost_usd: Known) -> str:
+    """Days, and dollars where there is a price."""
+    if run_days is None:
+        return NO_RUN
+    return days(run_days) if cost_usd is None else f"{days(run_days)}, {usd(cost_usd)}"
 
 
 def mfu(result: Result) -> str:
@@ -71,6 +80,8 @@ def mfu(result: Result) -> str:
     leading = valued(share(result["mfu_shown"]), band_of(result, "mfu_shown"))
     peak = result["mfu_denominator"].partition(" of ")[0]
     line = f"{leading} of {peak}, {result['mfu_basis']} attention"
+    if result["devices_used"] < result["devices"]:
+        line += f", of the {result['devices_used']:,} devices in use"
     if abs(result["mfu_bf16_peak"] / result["mfu"] - 1) > 0.1:
         line += f"; {share(result['mfu_bf16_peak'])} of the bf16 peak in full"
     return line
@@ -142,11 +153,12 @@ def assumed(n: int, names: str) -> str:
 
 
 def change(row: FixRow, most: int = 1200) -> str:
-    """A change in one line: what, the verdict with it, days, dollars, MFU and what is still missed;
-    the words of the change are cut where the line has more than `most` characters."""
+    """A change in one line: what, the verdict with it, likely days, dollars, MFU and what is still
+    missed; the words of the change are cut where the line has more than `most` characters."""
+    likely = row["likely"]
     parts = [
-        days(row["days"]) if row.get("days") is not None else "",
-        usd(row["cost_usd"]) if row.get("cost_usd") is not None else "",
+        days(likely["days"]) if likely["days"] is not None else "",
+        usd(likely["cost_usd"]) if likely["cost_usd"] is not None else "",
         f"MFU {share(row['mfu_shown'])}" if row.get("mfu_shown") is not None else "",
     ]
     figures = ", ".join(part for part in parts if part)
@@ -187,10 +199,10 @@ def spares(row: SparesRow) -> str:
 
 
 def promised(row: Promise) -> str:
-    """The days and dollars to promise."""
+    """The likely days and dollars, and those to promise."""
     return (
-        f"Promise: {days(row['days_p50'])} as likely as not, {days(row['days_p90'])} in nine of "
-        f"ten; {usd(row['cost_p50'])} and {usd(row['cost_p90'])}"
+        f"Likely {pair(row['days_p50'], row['cost_p50'])}; to promise, kept in nine of ten runs: "
+        f"{pair(row['days_p90'], row['cost_p90'])}"
     )
 
 

@@ -134,6 +134,7 @@ def build_cluster(spec: Mapping[str, Any]) -> tuple[Cluster, tuple[Assumed, ...]
         node_power_w=_power(new, chip, node, per_node, node_share),
         node=node.id if node else "",
         measured=_measured(new),
+        storage_client_bytes_per_s=float(new.stated.get("storage_client_gbytes_per_s", inf)) * GB,
     )
     return cluster, tuple(new.assumed)
 
@@ -172,39 +173,51 @@ def _devices_per_node(new: Derived, node: Node | None) -> int:
 def _network(new: Derived, network: Fabric, per_node: int, nics: int, rate: float) -> _Network:
     """How the network is joined, and where it narrows.
 
-    A list of ratios narrows from the first tier above 1 on: a leaf's devices or, above, those of
-    the k/2 leaves that share spines. A dragonfly of g groups sends g / (2 (g - 1)) of what its
-    halves send each other (Kim et al. 2008; Shpiner et al. 2017).
+    One ratio narrows the top tier of the tree, as the third of a list does where it has three
+    tiers and the second where it has two; one switch has nothing to narrow. A list narrows from
+    the first tier above 1 on: a leaf's devices or, above, those of the k/2 leaves that share
+    spines. Pods say where one ratio narrows instead; a list's tiers they never widen. A dragonfly
+    of g groups sends g / (2 (g - 1)) of what its halves send each other (Kim et al. 2008; Shpiner
+    et al. 2017).
     """
     stated = new.stated.get("oversubscription")
-    ratios = tuple(stated) if isinstance(stated, list) else ()
+    listed = tuple(stated) if isinstance(stated, list) else ()
     topology: str = new.stated.get("topology") or ""
     rails = _rails(new, nics)
+    devices: int = new.stated["devices"]
     devices_per_card = per_node / nics
-    radix = radix_of(switch_of(network.id), rate * devices_per_card)
+    switch = switch_of(network.id)
+    leaf_cards = new.stated.get("leaf_devices", inf) / devices_per_card / rails
+    # the ports of a switch as it is: those of slower cards split, and reach at least as far
+    tree = _Tree(switch.ports, leaf_cards, rails, per_node, devices_per_card)
+    ratios = listed
+    if stated is not None and not listed:
+        ratios = tree.at_the_top(devices, stated)
     if topology.startswith("dragonfly"):
-        pod = _dragonfly(new.stated["devices"], topology, radix, devices_per_card, ratios)
+        radix = radix_of(switch, rate * devices_per_card)
+        pod = _dragonfly(devices, topology, radix, devices_per_card, ratios)
     else:
-        leaf_devices = new.stated.get("leaf_devices", inf)
-        ports = leaf_devices / devices_per_card / rails
-        pod = _tree(new.stated["devices"], radix, ratios, ports, rails, per_node, devices_per_card)
+        pod = tree.pod(devices, ratios)
     if "topology" not in new.stated:
         new.note("topology", None, "by the fabric, its size and what is said of pods and ratios")
+    own_pods: int | None = new.stated.get("pod_devices")
     total = pod.oversubscription
-    if ratios or total > 1:
+    if listed or (topology.startswith("dragonfly") and total > 1):
         new.note("oversubscription", total, f"over the tiers that narrow, of a {topology}")
     else:
         total = new.take("oversubscription", 1.0, "non-blocking")
-    pod_devices = new.take("pod_devices", min(pod.devices, new.stated["devices"]), pod.why)
+    pod_devices = new.take("pod_devices", min(pod.devices, devices), pod.why)
+    if listed and total > 1:
+        pod_devices = min(pod_devices, pod.devices)
     leaf = new.take("leaf_devices", 0, "0: as many as the ports of a leaf allow")
     return _Network(
-        bytes_per_s=rate / ratios[0] if ratios else rate,
+        bytes_per_s=rate / listed[0] if listed else rate,
         oversubscription=total,
         pod_devices=pod_devices,
         topology=topology,
         rails=rails if rails != nics else 0,
         leaf_devices=leaf,
-        ratios=ratios,
+        ratios=listed if own_pods else ratios,
     )
 
 
@@ -231,34 +244,46 @@ def _dragonfly(
     cards = half * (half if topology.endswith("+") else half // 2)
     group = cards * devices_per_card
     groups = ceil(devices / group)
+    narrowing = max(prod(ratios[1:]), 1.0)
     if groups == 1:
-        return _whole_job(devices, prod(ratios[1:]))
-    return _Pod(int(group), 2 * (groups - 1) / groups, f"a group of a {topology}")
-
-
-def _tree(
-    devices: int,
-    radix: int,
-    ratios: tuple[float, ...],
-    leaf_cards: float,
-    rails: int,
-    per_node: int,
-    devices_per_card: float,
-) -> _Pod:
-    """A leaf of each rail where the leaves narrow, else the radix² / 4 cards below common spines;
-    `leaf_cards` : cards that may stand below one leaf."""
-    narrowing = prod(ratios[1:])
-    if narrowing <= 1:
         return _whole_job(devices, narrowing)
-    if ratios[1] > 1:
-        down, _ = leaf_ports(radix, ratios[1], leaf_cards)
-        cards = down * rails
-        why = "a leaf of each rail"
-    else:
-        cards = (radix // 2) ** 2
-        why = "k²/4"
-    pod = max(per_node, int(cards * devices_per_card))
-    return _Pod(pod, narrowing, f"{why}, of {radix} ports each")
+    across = 2 * (groups - 1) / groups * narrowing
+    return _Pod(int(group), across, f"a group of a {topology}")
+
+
+class _Tree(NamedTuple):
+    """A tree of switches, as far as it settles where the network narrows."""
+
+    radix: int
+    leaf_cards: float  # cards that may stand below one leaf; inf: as its ports allow
+    rails: int
+    per_node: int  # devices
+    devices_per_card: float
+
+    def at_the_top(self, devices: int, ratio: float) -> tuple[float, ...]:
+        """The ratios of all tiers where the top one of so many devices has this: card to leaf, leaf
+        to spine, spine to core. None where one switch joins them."""
+        cards = devices / self.devices_per_card
+        if cards <= min(self.radix, self.leaf_cards):
+            return ()
+        if cards <= self.radix * min(self.radix // 2, self.leaf_cards):
+            return (1.0, ratio)
+        return (1.0, 1.0, ratio)
+
+    def pod(self, devices: int, ratios: tuple[float, ...]) -> _Pod:
+        """A leaf of each rail where the leaves narrow, else the radix² / 4 cards below common
+        spines."""
+        narrowing = prod(ratios[1:])
+        if narrowing <= 1:
+            return _whole_job(devices, narrowing)
+        if ratios[1] > 1:
+            cards = leaf_ports(self.radix, ratios[1], self.leaf_cards)[0] * self.rails
+            why = "a leaf of each rail"
+        else:
+            cards = (self.radix // 2) ** 2
+            why = "k²/4"
+        pod = max(self.per_node, int(cards * self.devices_per_card))
+        return _Pod(pod, narrowing, f"{why}, of {self.radix} ports each")
 
 
 def _adds_up(field: str, parts: Sequence[Mapping[str, Any]], devices: int) -> None:

@@ -9,8 +9,13 @@ from typing import Any
 
 from ..base.files import table_rows
 from ..base.records import record
+from ..catalogue.families import family
 from ..catalogue.load import filled
 from .resolved import Resolved
+
+LONGER = 256  # times the published context from which a sequence is asked about
+MOST_PASSES = 16  # over a corpus: half of what a repeat is worth is gone (arXiv 2305.16264)
+BLOCK_SCALED = ("mxfp8", "mxfp4", "nvfp4")
 
 
 @record
@@ -54,7 +59,86 @@ def questions(resolved: Resolved) -> tuple[Question, ...]:
         for path, stretch, seq_len in _stretches(resolved):
             sequences = seq_len if name == "global_batch" else 1
             result += _question(row, f"{path}.{name}", stretch.get(name), sequences)
+    result += _relations(resolved)
     return tuple(question for question in result if question.field not in confirmed)
+
+
+def _relations(resolved: Resolved) -> Iterator[Question]:
+    """Questions about values that are each in their range and do not go together."""
+    yield from _more_spares_than_nodes(resolved)
+    yield from _beyond_positions(resolved)
+    yield from _data_worn_out(resolved)
+    yield from _without_block_scales(resolved)
+
+
+def _asked(field: str, value: float, text: str) -> Question:
+    """A question that ends in how to answer it."""
+    return Question(
+        field=field, value=value, text=f"{field}: {text} If it is meant, write confirm: [{field}]"
+    )
+
+
+def _more_spares_than_nodes(resolved: Resolved) -> Iterator[Question]:
+    spares = resolved.reliability.spares or 0
+    nodes = resolved.cluster.nodes
+    if spares > nodes:
+        text = f"{spares:,} spare nodes for {nodes:,} nodes: is that meant?"
+        yield _asked("reliability.spares", spares, text)
+
+
+def _beyond_positions(resolved: Resolved) -> Iterator[Question]:
+    """Sequences longer than the learned table of positions, or many times the length that the
+    model's publisher trained it at."""
+    model = resolved.model
+    rows = model.position_rows
+    most = rows or LONGER * (model.seq_len or 0)
+    for i, phase in enumerate(resolved.phases):
+        if not most or phase.seq_len <= most:
+            continue
+        path = f"job.phases.{i}" if resolved.design.job.phases else "job"
+        text = (
+            f"{phase.seq_len:,} tokens, {phase.seq_len / (model.seq_len or most):.3g} times the "
+            f"{model.seq_len or most:,} that {model.name} is published with: is that meant?"
+        )
+        if rows:
+            text = (
+                f"{phase.seq_len:,} tokens, and {model.name} has {rows:,} learned positions: is a "
+                "longer table meant?"
+            )
+        yield _asked(f"{path}.seq_len", phase.seq_len, text)
+
+
+def _data_worn_out(resolved: Resolved) -> Iterator[Question]:
+    """A corpus that is read more often than its repeats are worth anything."""
+    corpus = resolved.corpus
+    tokens = sum(phase.tokens or 0.0 for phase in resolved.phases)
+    if not corpus.raw_bytes or not tokens:
+        return
+    fresh = corpus.raw_bytes * corpus.tokens_per_raw_byte
+    passes = tokens / fresh
+    if passes > MOST_PASSES:
+        left = _short(float(f"{fresh:.3g}"))
+        text = (
+            f"{corpus.raw_bytes / 1e12:.3g} TB of raw corpus leave {left} tokens, which "
+            f"{_short(tokens)} tokens see {passes:,.0f} times; repeats beyond {MOST_PASSES} teach "
+            "next to nothing (Muennighoff et al. 2023): is that meant?"
+        )
+        yield _asked("job.corpus.raw_bytes", corpus.raw_bytes, text)
+
+
+def _without_block_scales(resolved: Resolved) -> Iterator[Question]:
+    """Formats with block scales on a chip whose matrix units have none."""
+    chip = resolved.cluster.accelerator
+    if family(chip.family).block_scales:
+        return
+    for i, phase in enumerate(resolved.phases):
+        if phase.precision in BLOCK_SCALED:
+            path = f"job.phases.{i}" if resolved.design.job.phases else "job"
+            text = (
+                f"{phase.precision} on {chip.name}: its matrix units take no block scales, and its "
+                "makers' libraries have no such recipe (fp8-block is the nearest): is that meant?"
+            )
+            yield _asked(f"{path}.precision", 0.0, text)
 
 
 def _stretches(resolved: Resolved) -> Iterator[tuple[str, Mapping[str, Any], int]]:

@@ -421,6 +421,13 @@ class ClusterSpec(Section):
     host_memory_gb: float | None = amount(0, 1e9, "GB", "memory of a node", example=2048)
     nvme_gb: float | None = amount(0, 1e9, "GB", "local NVMe of a node", example=30_000)
     storage: str | None = text("shared file system (scantling catalogue storage)", example="lustre")
+    storage_client_gbytes_per_s: float | None = amount(
+        1e-6,
+        1e6,
+        "GB/s",
+        "what one node's storage client writes at most, as measured: NFS waits for its slots",
+        example=2,
+    )
     scale_out_gbytes_per_s_per_device: float | None = amount(
         1e-6, 1e6, "GB/s", "network bandwidth of one device, one direction", example=50
     )
@@ -949,6 +956,9 @@ class Reliability(Section):
     )
     detect_s: float | None = amount(0, 1e9, "s", "until a failure is noticed", example=120)
     repair_s: float | None = amount(0, 1e9, "s", "until a failed node is back", example=14_400)
+    planned_per_day: float | None = amount(
+        0, 1000, "1/day", "planned stops of the job, which save first", example=0.5
+    )
     spares: int | None = count(
         0,
         1_000_000,
@@ -963,7 +973,9 @@ class Reliability(Section):
         RECOVERIES,
         (
             "what brings the job back: restart (requeued), in-place (processes on the"
-            " nodes), elastic (continues with fewer nodes while spares are out)"
+            " nodes), elastic (the others change their number and go on without the lost replica),"
+            " replica (they go on at once, it recovers alone), parts (that average after local"
+            " steps stop alone)"
         ),
         example="in-place",
     )

@@ -56,7 +56,10 @@ BY_RECOVERY = {
     "restart": (*PARTS, "load"),
     "in-place": ("imports", "communicators", "load"),
     "elastic": ("imports", "communicators", "load"),
+    "replica": ("imports", "communicators", "load"),
+    "parts": ("imports", "communicators", "load"),
 }
+LAZY_INIT_S = 30.0  # communicators above 10,000 devices once made lazily (MegaScale, NSDI'24)
 
 
 def communicator_init_s(devices: Column) -> Column:

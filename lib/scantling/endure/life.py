@@ -85,32 +85,47 @@ class Life:
     interval_s: Column = 1.0  # between saves of the first level
     pauses: tuple[failures.Pause, ...] = ()
     latency_s: Column = 0.0  # corruption to its discovery
-    planned_per_s: float = 0.0  # stops that save first, restart and lose nothing
+    planned_per_s: Column = 0.0  # stops that save first, restart and lose nothing
     spares: Column = 0  # losses of a node that they cover at a time (`spares.Segments`)
-    gang: Gang | None = None  # None: the job waits where spares are out
+    gang: Gang | None = None  # what the plan could drop
+    shrinks: bool = True  # whether it does where spares are out; else it waits
+    # stops of one replica, which recovers alone: they hold the others up for `detect_s` and
+    # `resize_s`, and lose no work
+    detached: tuple[failures.Stop, ...] = ()
+    resize_s: Column = 0.0
     cut_off: float = 0.0  # share of the time that a synchronous run waits for a site
     alone: int = 1  # parts that restart without the others
     slower: Column = 1.0  # failures over those of `stops`
 
     @property
+    def every_stop(self) -> tuple[failures.Stop, ...]:
+        """The stops of the whole job and those of one replica."""
+        return (*self.stops, *self.detached)
+
+    @property
     def mtbf_s(self) -> Column:
-        """Time between failures of the whole job."""
+        """Time between failures, of whatever part."""
+        return 1 / np.maximum(self.slower * sum(s.per_s for s in self.every_stop), 1e-300)
+
+    @property
+    def stopping_s(self) -> Column:
+        """Time between failures that stop the whole job."""
         return 1 / np.maximum(self.slower * sum(s.per_s for s in self.stops), 1e-300)
 
     @property
     def evictions(self) -> tuple[failures.Stop, ...]:
         """The stops that take a node out of the job."""
-        return tuple(stop for stop in self.stops if stop.cause.evicts)
+        return tuple(stop for stop in self.every_stop if stop.cause.evicts)
 
     @property
     def others(self) -> tuple[failures.Stop, ...]:
         """The stops that leave the job its nodes."""
-        return tuple(stop for stop in self.stops if not stop.cause.evicts)
+        return tuple(stop for stop in self.every_stop if not stop.cause.evicts)
 
     @property
     def detect_s(self) -> Column:
         """Mean time until a failure is noticed and localised."""
-        return mean(self.stops, lambda stop: stop.detect_s)
+        return mean(self.every_stop, lambda stop: stop.detect_s)
 
     @property
     def repair_s(self) -> Column:
@@ -120,7 +135,7 @@ class Life:
     @property
     def mean_restart_s(self) -> Column:
         """Mean time from the decision to restart until the first new step."""
-        return mean(self.stops, lambda stop: stop.restart_s)
+        return mean(self.every_stop, lambda stop: stop.restart_s)
 
     @property
     def all_pauses(self) -> tuple[failures.Pause, ...]:
@@ -131,7 +146,23 @@ class Life:
             per_s=self.planned_per_s,
             seconds=far.stall_s + far.durable_s + self.mean_restart_s,
         )
-        return (planned, *self.pauses)
+        return (planned, *self._held_up, *self.pauses)
+
+    @property
+    def _held_up(self) -> tuple[failures.Pause, ...]:
+        """What the loss of a replica costs the others, in time of the whole job: until it is seen,
+        the change of the communicators, and its own share while it recovers (FT-HSDP, arXiv
+        2602.00277: 1 - stall / M - (t_rep / M) / d)."""
+        if not self.detached or self.gang is None:
+            return ()
+        often = self.slower * sum(stop.per_s for stop in self.detached)
+        seen_s = mean(self.detached, lambda stop: stop.detect_s)
+        back_s = mean(self.detached, lambda stop: stop.restart_s)
+        changed_s = self.resize_s + (seen_s + back_s) / self.gang.replicas
+        return (
+            failures.Pause(id="detection", per_s=often, seconds=seen_s),
+            failures.Pause(id="restart", per_s=often, seconds=changed_s),
+        )
 
     @property
     def evictions_per_s(self) -> Column:
@@ -148,7 +179,7 @@ class Life:
         exp(-R / M), over the failures that restore from a level."""
         stops = [s for s, k in zip(self.stops, self.reach) if level in (None, k)]
         total = np.maximum(sum(s.per_s for s in stops), 1e-300)
-        m = self.mtbf_s * self.alone
+        m = self.stopping_s * self.alone
         struck = sum(s.per_s / total * -np.expm1(-s.restart_s / m) for s in stops)
         return np.where(
             struck < 0.999,
@@ -170,16 +201,24 @@ def otherwise(
     far = life.levels[-1]
     if durable_s is not None:
         far = replace(far, durable_s=durable_s)
-    stops = tuple(
-        replace(
-            stop,
-            detect_s=stop.detect_s if detect_s is None else detect_s,
-            restart_s=stop.restart_s if restart_s is None else restart_s,
-            repair_s=stop.repair_s if repair_s is None else repair_s,
+
+    def retimed(stops: tuple[failures.Stop, ...]) -> tuple[failures.Stop, ...]:
+        return tuple(
+            replace(
+                stop,
+                detect_s=stop.detect_s if detect_s is None else detect_s,
+                restart_s=stop.restart_s if restart_s is None else restart_s,
+                repair_s=stop.repair_s if repair_s is None else repair_s,
+            )
+            for stop in stops
         )
-        for stop in life.stops
+
+    return replace(
+        life,
+        stops=retimed(life.stops),
+        detached=retimed(life.detached),
+        levels=(*life.levels[:-1], far),
     )
-    return replace(life, stops=stops, levels=(*life.levels[:-1], far))
 
 
 def lived(life: Life) -> tuple[Column, dict[str, Column]]:
@@ -206,7 +245,7 @@ def lived(life: Life) -> tuple[Column, dict[str, Column]]:
     bad["restart"] = part.restart * up * left
     for cause, share in paused.items():
         if cause in bad:
-            bad[cause] = share * up * left
+            bad[cause] = bad[cause] + share * up * left
     bad["spare shortage"] = short * left
     bad["sdc"] = (replayed + paused.get("checks", 0.0) * up) * left
     bad["sites"] = life.cut_off + 0 * life.mtbf_s
@@ -217,12 +256,12 @@ def running(life: Life) -> goodput.Shares:
     """The time that a job runs or looks for a failure, split."""
     near, tau = life.levels[0], life.interval_s
     part = goodput.shares(
-        life.mtbf_s * life.alone,
+        life.stopping_s * life.alone,
         near.stall_s,
         tau,
         durable_s=life.levels[-1].durable_s,
         restart_s=life.restart_s(),
-        down_s=life.detect_s,
+        down_s=mean(life.stops, lambda stop: stop.detect_s),
     )
     if len(life.levels) == 1:
         return part
@@ -236,7 +275,7 @@ def running(life: Life) -> goodput.Shares:
         life.levels,
         tau,
         [life.restart_s(level) for level in every_level],
-        life.detect_s,
+        mean(life.stops, lambda stop: stop.detect_s),
     )
     saves = useful * near.stall_s / tau
     spent = useful + saves + part.detection + part.restart
@@ -256,7 +295,7 @@ def shortage(life: Life) -> Column:
         mean(life.evictions, lambda stop: stop.detect_s),
     )
     gang = life.gang
-    if gang is None or gang.replicas < 2 or np.all(wait < 1e-6):
+    if gang is None or not life.shrinks or gang.replicas < 2 or np.all(wait < 1e-6):
         return wait
     shrunk = elastic.shrink_loss(
         rate * life.repair_s,

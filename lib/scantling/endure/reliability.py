@@ -9,12 +9,13 @@ import numpy as np
 
 from ..base.columns import Array, Column
 from ..base.json import clean
-from ..base.records import Assumed, AssumedRow, Record, get, record, value_or
+from ..base.records import Assumed, AssumedRow, Lines, Record, get, record, value_or
 from ..base.units import DAY_S
 from ..design.cluster import Cluster
 from . import checkpoint, elastic, failures, goodput, spares, storage
+from .checkpoint import synchronous_save_s
 from .copies import Level
-from .first_step import first_step
+from .first_step import LAZY_INIT_S, communicator_init_s, first_step
 from .interval import check_every, chosen_interval, copies_kept
 from .life import Gang, Life, lived
 from .simulate import of_life, simulate
@@ -36,6 +37,13 @@ LOGGED: Mapping[str, tuple[str, ...]] = {
     "pauses": ("sites",),
 }
 MOST_SPARES = 4096  # spares that are looked at
+RECOVERS = ("in-place", "restart")  # what every launch kit brings
+GOES_ON = ("elastic", "replica")  # recoveries in which the others go on without a lost replica
+COMMON_COPY = 2  # copies from here on are all replicas': their loss, or doubt of them, stops all
+
+# what a collective may wait for a rank before a run is ended, where no stack says:
+# torch.distributed over NCCL (constants.py, default_pg_nccl_timeout)
+WATCHDOG_S = 600.0
 
 
 @record
@@ -51,11 +59,13 @@ class Endurance(Record):
     failures_per_1000_node_days: Column
     mtbf_s: Column
     failures_per_day: dict[str, Column]
-    planned_per_day: float
+    planned_per_day: Column
     checkpoint_interval_s: Column
     checkpoint_bytes: Column
     checkpoint_stall_s: Column
     checkpoint_durable_s: Column
+    synchronous_save_s: Column  # were training to wait for it
+    watchdog_s: float  # that a collective may wait for a rank
     checkpoint_overhead: Column
     young_s: Column
     daly_s: Column
@@ -208,7 +218,10 @@ class Inputs(NamedTuple):
     nodes: Array
     alone: int  # parts that stop and start by themselves
     store: storage.Rates
+    idle_nodes: int  # beside the job's, that stand in as spares
+    recovery: str  # a word of RECOVERIES
     assumed: list[Assumed]
+    watchdog_s: float
 
 
 def endure(
@@ -223,6 +236,9 @@ def endure(
     devices: Column | None = None,
     gang: Gang | None = None,
     planned_stops: bool = True,
+    watchdog_s: float = WATCHDOG_S,
+    idle_nodes: int = 0,
+    recovers: Lines = RECOVERS,
 ) -> Endurance:
     """Reliability of one job, or of the same job on many device counts at once.
 
@@ -233,7 +249,11 @@ def endure(
     step_s : step time; the interval is at least this, a check against corruption costs one.
     constraints : ceilings that move the interval (checkpoint overhead, lost work).
     devices : device counts instead of the cluster's own [(n,)].  gang : what the plan can drop.
+    watchdog_s : what a collective may wait for a rank before the run is ended.
     planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).
+    idle_nodes : nodes of the cluster that the job does not use: they fail without stopping it, and
+    stand in as spares that are paid for already.  recovers : ways that the software has of going
+    on after a failure, the best first: the first of them where the design names none.
 
     Sites that average after local steps fail, restart, slow down and save alone, each as so many
     devices do; a synchronous run stops whenever one of them
@@ -246,6 +266,18 @@ def endure(
     """
     n = np.asarray(cluster.devices if devices is None else devices, float)
     nodes = np.ceil(n / cluster.devices_per_node)
+    assumed: list[Assumed] = []
+    recovery = value_or(
+        spec,
+        "reliability.recovery",
+        recovers[0],
+        f"what the software can do ({', '.join(recovers)}); going on without a lost replica "
+        "(elastic, replica) loses less where it can",
+        assumed,
+    )
+    alone = cluster.sites if cluster.sync.apart else 1
+    if recovery == "parts" and gang is not None:
+        alone = max(alone, min(elastic.PARTS, gang.replicas))
     asked = Inputs(
         cluster=cluster,
         spec=spec,
@@ -256,9 +288,12 @@ def endure(
         step_s=step_s or 1.0,
         devices=n,
         nodes=nodes,
-        alone=cluster.sites if cluster.sync.apart else 1,
+        alone=alone,
         store=storage.rates(cluster, nodes),
-        assumed=[],
+        watchdog_s=watchdog_s,
+        idle_nodes=idle_nodes,
+        recovery=recovery,
+        assumed=assumed,
     )
     failing = life_of(asked, gang, planned_stops)
     saving = saved_as_often_as_pays(asked, failing)
@@ -271,7 +306,7 @@ class Failing(NamedTuple):
 
     life: Life  # saved to one store, at no interval yet
     preset: str  # name of the fleet
-    planned_per_day: float
+    planned_per_day: Column
     times: Times
     check_every_s: Column  # against corruption
 
@@ -295,23 +330,43 @@ def life_of(asked: Inputs, gang: Gang | None, planned_stops: bool) -> Failing:
         stops=stops,
         levels=(Level(stall_s=took.stall_s, durable_s=took.durable_s),),
         reach=(0,) * len(stops),
-        gang=None if get(spec, "recovery") in ("restart", "in-place") else gang,
+        gang=gang,
+        shrinks=asked.recovery in GOES_ON,
         cut_off=elastic.cut_off(cluster),
         alone=alone,
     )
+    if asked.recovery in GOES_ON and gang is not None and gang.replicas > 1:
+        life = detached(life, asked)
     every_s = check_every(spec, life.corruptions_per_s / alone, asked.step_s, assumed)
     nodes = asked.nodes / alone
     slow, flapping = failures.pauses(spec, nodes, nodes * cluster.nics_per_node, assumed)
     checks = failures.Pause(
         id="checks", per_s=(life.corruptions_per_s > 0) / every_s, seconds=asked.step_s
     )
-    planned = fleet.planned_per_day if planned_stops else 0.0
+    planned: Column = 0.0
+    if planned_stops:
+        planned = failures.planned_per_day(spec, fleet, asked.nodes, cluster, assumed)
     life = replace(
         life, pauses=(slow, flapping, checks), latency_s=every_s / 2, planned_per_s=planned / DAY_S
     )
     return Failing(
         life=life, preset=preset, planned_per_day=planned, times=took, check_every_s=every_s
     )
+
+
+def detached(life: Life, asked: Inputs) -> Life:
+    """The same life where the loss of a replica stops the others only until they go on without it:
+    its state comes from its peers, so that no work is lost. Corruption and a lost store stop all.
+
+    elastic: the number of replicas changes (`elastic.RESIZE_S`); replica: the others keep theirs
+    and make communicators lazily.
+    """
+    alone = tuple(stop for stop in life.stops if stop.cause.copy < COMMON_COPY)
+    whole = tuple(stop for stop in life.stops if stop.cause.copy >= COMMON_COPY)
+    resize_s: Column = elastic.RESIZE_S
+    if asked.recovery == "replica":
+        resize_s = np.minimum(communicator_init_s(asked.devices), LAZY_INIT_S)
+    return replace(life, stops=whole, detached=alone, resize_s=resize_s, reach=(0,) * len(whole))
 
 
 class Saving(NamedTuple):
@@ -326,7 +381,7 @@ class Saving(NamedTuple):
 def saved_as_often_as_pays(asked: Inputs, failing: Failing) -> Saving:
     """The life with its interval between saves and its tiers of copies."""
     life, took = failing.life, failing.times
-    optimum_s = goodput.optimum_interval(life.mtbf_s * life.alone, took.stall_s)
+    optimum_s = goodput.optimum_interval(life.stopping_s * life.alone, took.stall_s)
     interval_s, set_by = chosen_interval(
         optimum_s, took.stall_s, took.durable_s, asked.constraints, asked.saves, asked.step_s
     )
@@ -352,10 +407,10 @@ class StandingBy(NamedTuple):
 
     life: Life
     segments: Segments
+    spares: Column  # nodes, paid for beside the cluster's
     recommended: Column  # nodes
     for_chance: dict[str, Column]  # nodes, by the chance that an eviction finds one
     domain_nodes: dict[str, Array]
-    recovery: str
 
 
 def provisioned(asked: Inputs, life: Life) -> StandingBy:
@@ -365,50 +420,48 @@ def provisioned(asked: Inputs, life: Life) -> StandingBy:
     most = min(int(nodes.max()) + 2, MOST_SPARES)
     segments = spares.segments(asked.cluster, nodes)
     domains = domain_nodes(asked.cluster, nodes, segments)
-    survive = get(asked.constraints, "survive")
     losses = np.maximum(
         spares.cheapest(load, nodes / segments.nodes(1), limit=most),
-        segments.covered(domains.get("rack" if survive == "pod" else survive, 0)),
+        segments.covered(domains.get(domain_to_survive(asked, domains), 0)),
     )
-    recommended = segments.nodes(losses)
-    stated = value_or(
-        asked.spec,
-        "reliability.spares",
-        recommended,
-        "cheapest useful hour (Erlang-B), at least the domain to survive (for a pod: a rack's)",
-        asked.assumed,
-    )
-    life = replace(life, spares=segments.covered(stated))
-    good, waits = lived(life)[0], lived(replace(life, gang=None))[0]
-    recovery = value_or(
-        asked.spec,
-        "reliability.recovery",
-        "elastic" if np.any(good > waits + 1e-4) else "in-place",
-        "the better of fewer replicas and waiting for a node",
-        asked.assumed,
-    )
+    recommended = np.maximum(segments.nodes(losses) - asked.idle_nodes, 0)
+    why = "cheapest useful hour (Erlang-B), at least the domain to survive"
+    if asked.idle_nodes:
+        why += f"; less {asked.idle_nodes} nodes that the plan leaves idle"
+    stated = value_or(asked.spec, "reliability.spares", recommended, why, asked.assumed)
+    standing_by = segments.nodes(segments.covered(stated + asked.idle_nodes))
+    life = replace(life, spares=segments.covered(stated + asked.idle_nodes))
     return StandingBy(
         life=life,
         segments=segments,
+        spares=np.maximum(standing_by - asked.idle_nodes, stated),
         recommended=recommended,
         for_chance={
             str(chance): segments.nodes(spares.spares_for(load, chance, limit=most))
             for chance in (0.9, 0.99, 0.999)
         },
         domain_nodes=domains,
-        recovery=recovery,
     )
 
 
+def domain_to_survive(asked: Inputs, domains: Mapping[str, Array]) -> str:
+    """The domain whose loss the spares cover: the one that is asked for; a rack where it is a pod
+    that holds the whole job, which no spares of a sensible number replace."""
+    survive = str(get(asked.constraints, "survive"))
+    if survive == "pod" and np.all(domains["pod"] >= asked.nodes):
+        return "rack"
+    return survive
+
+
 def domain_nodes(cluster: Cluster, nodes: Array, segments: Segments) -> dict[str, Array]:
-    """Nodes that one loss of each domain takes; a pod is answered by its own copies and by
-    shrinking, not by spares."""
+    """Nodes that one loss of each domain takes, and those of the job."""
     per_node = cluster.devices_per_node
     size = segments.size
     devices: dict[str, Column] = {
         "node": per_node,
         "rack": np.where(size > 1, size * per_node, failures.rack_devices(cluster)),
         "pod": cluster.pod_devices or cluster.devices,
+        "job": nodes * per_node,
     }
     return {
         domain: np.minimum(-(-count // per_node), nodes).astype(int)
@@ -436,7 +489,7 @@ def endurance(
     curve = goodput_curve(asked, saving, life)
     interval_s, stall_s, durable_s = life.interval_s, took.stall_s, took.durable_s
     mtbf_s, detect_s, restart_s = life.mtbf_s, life.detect_s, life.mean_restart_s
-    m = mtbf_s * life.alone
+    m = life.stopping_s * life.alone
     spacing_s = interval_s * life.levels[-1].every  # of copies on the farthest tier
     kept = copies_kept(
         asked.saves,
@@ -452,12 +505,19 @@ def endurance(
         preset=failing.preset,
         failures_per_1000_node_days=1 / mtbf_s / per_device,
         mtbf_s=mtbf_s,
-        failures_per_day={stop.cause.id: stop.per_s * DAY_S for stop in life.stops},
+        failures_per_day={stop.cause.id: stop.per_s * DAY_S for stop in life.every_stop},
         planned_per_day=failing.planned_per_day,
         checkpoint_interval_s=interval_s,
         checkpoint_bytes=asked.checkpoint_bytes,
         checkpoint_stall_s=stall_s,
         checkpoint_durable_s=durable_s,
+        synchronous_save_s=synchronous_save_s(
+            asked.checkpoint_bytes,
+            asked.store.write_bytes_per_s,
+            asked.nodes,
+            asked.store.node_write_bytes_per_s,
+        ),
+        watchdog_s=asked.watchdog_s,
         checkpoint_overhead=stall_s / (interval_s + stall_s),
         young_s=goodput.young(m, stall_s),
         daly_s=goodput.daly(m, stall_s),
@@ -466,12 +526,12 @@ def endurance(
         detect_s=detect_s,
         repair_s=life.repair_s,
         recovery_s=detect_s + restart_s,
-        recovery=standing_by.recovery,
+        recovery=asked.recovery,
         first_step_s=first_step(asked.devices / asked.alone, took.first_step_s["load"]),
         lost_work_s=interval_s + stall_s + durable_s,
         goodput=np.clip(good, 1e-12, 1.0),
         badput=bad,
-        spares=standing_by.segments.nodes(life.spares),
+        spares=standing_by.spares,
         segments=standing_by.segments,
         spares_recommended=standing_by.recommended,
         spares_for=standing_by.for_chance,

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from ..base.columns import Column
 from ..base.records import Record, record
 from . import elastic, failures, goodput
-from .first_step import communicator_init_s, first_step
+from .elastic import PARTS
+from .first_step import LAZY_INIT_S, communicator_init_s, first_step
 from .reliability import Endurance
 
 
@@ -25,14 +26,12 @@ class Rung(Record):
     why: str
 
 
-LAZY_INIT_S = 30.0  # communicators above 10,000 devices once made lazily (MegaScale, NSDI'24)
 NOTICE_S = 60.0  # an explicit failure is seen (ByteRobust s2.2)
 FAR = 0.02  # of the restores that need the store: corruption and whole racks
 HABIT_S = 3600.0  # between saves
 FIND_NODE_S = 600.0  # without automatic localisation
 LEMONS = 0.3  # of the failures that lemon nodes cause
 NETWORK = 0.06  # of the failures that a lost link or card causes
-PARTS = 16  # that average after local steps
 
 
 @record

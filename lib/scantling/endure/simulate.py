@@ -299,7 +299,7 @@ class _Run:
             "shrunk": out.slow.mean(),
         }
         for pause, seconds in zip(self.s.pauses, paused.mean(axis=1)):
-            spent[pause.id] = seconds
+            spent[pause.id] = spent.get(pause.id, 0.0) + seconds
         spent["lost work"] = max(0.0, wall.mean() - work - sum(spent.values()))
         return Simulation(
             scenario=self.s,
@@ -426,7 +426,7 @@ def of_life(life: Life, work_s: float, **features: Any) -> Scenario:
     """
     gang = life.gang
     shrink = None
-    if gang is not None:
+    if gang is not None and life.shrinks:
         shrink = Shrink(
             gangs=gang.replicas,
             gang_nodes=gang.nodes,

@@ -114,6 +114,7 @@ def device(c: Cases, t: Column | None = None) -> Device:
         wave_outputs=wave,
         stream_idle=part_filled(t * c.shape.hidden, wave) if np.any(wave) else 0.0,
         newer_flash=c.chip.newer_flash,
+        softmax_bound=c.chip.is_tpu,
     )
 
 

@@ -134,14 +134,21 @@ class Constants:
     moe_host_s: Column  # s per MoE layer and micro-batch, forward
     static_host: Column  # of that left where experts take a fixed number of rows
     expert_loop_s: Column  # s per expert of a rank and pass, experts run one by one
+    expert_gather_s: Column  # s more per expert and pass, its weights gathered and given back
     # s per layer and micro-batch, at least, where DTensor dispatches tensor parallelism
     eager_tp_s: Column
+    # s per layer and micro-batch, both ways, at least, where kernels are launched one by one
+    eager_layer_s: Column
+    # s per layer, micro-batch and rank of tp where a pipeline of such kernels leaves the domain
+    eager_stall_s: Column
     step_host_s: Column  # s per step
     graphs_part: Column  # of host time left
     graphs_full: Column  # of host time left
     scale_up_share: Column  # of the rate that a ring alone reaches inside a domain
     scale_out_share: Column  # of the rate that a ring alone reaches across domains
     tp_exposed: Column  # of tensor-parallel time
+    # of a network step that each chunk of a tensor-parallel ring across nodes waits at every rank
+    tp_hops: Column
     tp_overlapped: Column  # of tensor-parallel time with overlap
     pp_exposed: Column  # of point-to-point time
     cp_window: Column  # of attention time hides the ring
@@ -153,12 +160,20 @@ class Constants:
     fsdp_contention: Column  # of the smaller of compute and traffic is lost
     ep_up_share: Column  # of the scale-up rate of an all-to-all alone
     ep_out_share: Column  # of the network rate of an all-to-all alone
+    # s per exchange of tokens, at least, over cards that deliver in any order (EFA)
+    dispatch_s: Column
+    dispatch_uccl: Column  # of that and of a message under UCCL
+    # s per token and node, a message each, over cards that deliver in any order
+    token_message_s: Column
     ep_overlapped: Column  # of all-to-all time with overlap
     ep_imbalance: Column  # fullest expert rank over the mean
     fsdp_power: Column  # exponent of max-like sum of compute and gathers
     broadcast_s: Column  # s per rank, parameters gathered by one broadcast a rank
+    gather_tensor_s: Column  # s per tensor, states that come back tensor by tensor across nodes
+    gather_slice_s: Column  # s per tensor and rank, the same: a view of each rank's slice
     optimizer_bytes: Column  # bytes per locally updated parameter
     straggler: Column  # per doubling of nodes
+    straggler_wide: Column  # per doubling of devices beyond a thousand, runs that are not tuned
     engine: Column  # of the step under DeepSpeed's pipeline engine
     overall: Column  # of the step
     # of the forward's tensor-parallel time that sequence parallelism adds to the backward

@@ -36,6 +36,7 @@ class Software:
     # captured graphs hold nothing (none), the router alone (router), attention and router
     # (layer) or the whole iteration (full)
     graphs: Column
+    balanced_ring: Column  # chunks of a context-parallel ring are dealt out so that none waits
     chunked_loss: Column  # cross entropy without the whole logits
     parallel_block: Column  # attention and MLP read the same input: one collective pair a layer
     # pipeline stages laid out so that loss and MTP share the last stage with fewer layers
@@ -60,6 +61,7 @@ class Software:
     lazy_recompute: Column
     # sharded optimizer states come back by one broadcast per rank, not one all-gather
     broadcast_gather: Column
+    tensor_gather: Column  # sharded optimizer states come back tensor by tensor, a slice a rank
     optimizer_group: Column  # ranks that zero1 shards over; 0: all of dp x cp
     step_engine: Column  # DeepSpeed's pipeline engine drives the step
     grad_all_reduce: Column  # zero1 that all-reduces the gradients instead of scattering them
@@ -74,6 +76,8 @@ class Software:
     # blocks are compiled (true), or tensor parallelism is dispatched operation by operation
     # (false)
     eager_tp: Column
+    # kernels of a pipeline's tensor-parallel layers are launched one by one, and stall across nodes
+    eager_pipeline: Column
     looped_experts: Column  # experts run one after the other, without grouped products
     # grouped products that apply the activation and cast its output in their own epilogue
     fused_experts: Column
@@ -84,6 +88,8 @@ class Software:
     fp8_gather: Column  # parameters are gathered in the low precision of the products
     # sharded weights are given back after the forward and gathered again for the backward
     reshard: Column
+    # experts that are split over expert ranks are not sharded over the replicas of these besides
+    whole_experts: Column
     grad_bytes: Column  # bytes of a gradient as it is summed and sent
     released: Column  # year of the software, fraction of months included
     logit_bytes: Column  # bytes per logit that stay with the loss; 0: the constant's

@@ -27,10 +27,15 @@ from .pipeline import SCHEDULES, bubble_time
 from .traffic import Exchange
 
 MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()])
+TORCH_ADAM = 1.39 / 0.22  # of a vectorised Adam's time, on the host
 ADAM_BYTES = 12.0  # moments and master weights of the optimizer whose traffic is the prior
 COMPUTE = ("gemm", "attention", "elementwise")
 AXES = ("tp", "cp", "ep", "dp", "pp")
 PARTS = STEP_PARTS
+# devices from which an ordinary site loses more, and the doublings over which that was seen
+WIDE_DEVICES, WIDE_DOUBLINGS = 1024, 2
+# parameters of a layer: two norms, queries with keys and values, output, gate with up, down
+TENSORS = 6
 
 
 @record
@@ -137,11 +142,25 @@ def layer_parts(c: Cases, layer: Time) -> dict[str, Column]:
     }
 
 
+def dispatch_s(c: Cases) -> Column:
+    """What the host takes to launch a layer and micro-batch, both ways, kernel by kernel; it runs
+    ahead of the device, so that the slower of the two sets the pace. [s]
+
+    `eager_layer_s` where element-wise chains are not fused; `eager_tp_s` where DTensor dispatches
+    tensor parallelism; where a pipeline leaves the domain and its stack stalls there,
+    `eager_stall_s` more for each rank of tp. None is published of stacks that capture graphs.
+    """
+    k, p, software = c.constants, c.plan, c.software
+    plain = np.where(software.fused_norm > 0, 0.0, k.eager_layer_s)
+    over_nodes = (p.pp > 1) & (p.tp > 1) & (c.devices > c.link.domain)
+    stalls = k.eager_stall_s * p.tp * (software.eager_pipeline * over_nodes)
+    dtensor = np.where((software.eager_tp > 0) & (p.tp > 1), k.eager_tp_s, 0.0)
+    return np.maximum(plain + stalls, dtensor)
+
+
 def dispatch_waits_s(c: Cases, layer_s: Column) -> Column:
-    """What the device waits for a host that dispatches tensor-parallel operations one by one: a
-    layer and micro-batch, both ways, takes no less than `eager_tp_s`. [s]"""
-    eager = (c.software.eager_tp > 0) & (c.plan.tp > 1)
-    return np.maximum(c.constants.eager_tp_s - layer_s, 0.0) * eager
+    """What the device waits for its host in a layer and micro-batch. [s]"""
+    return np.maximum(dispatch_s(c) - layer_s, 0.0)
 
 
 def stage_times(c: Cases, layer_s: Column, logits_s: Column) -> Stages:
@@ -219,7 +238,7 @@ def copies_s(c: Cases, parameters: Column) -> Column:
 
 
 def reduction_exposed_s(
-    c: Cases, dp: traffic.DataParallel, forward_s: Column, backward_s: Column
+    c: Cases, dp: traffic.DataParallel, forward_s: Column, backward_s: Column, idle_s: Column
 ) -> Column:
     """What the traffic of the whole step adds: the rest that a window of one micro-batch's backward
     leaves of the gradients, a window of the next one's forward of the weights, and one broadcast a
@@ -237,7 +256,23 @@ def reduction_exposed_s(
     left = left + traffic.exposed(dp.gather_wire_s, window * forward_s)
     ranks, most = c.site_ranks, software.optimizer_group
     group = np.where(most > 0, np.minimum(most, ranks), ranks)
-    return left + k.broadcast_s * group * ((software.broadcast_gather > 0) & (p.sharding > 0))
+    broadcast = k.broadcast_s * group * ((software.broadcast_gather > 0) & (p.sharding > 0))
+    return left + broadcast + tensors_gathered_s(c, idle_s)
+
+
+def tensors_gathered_s(c: Cases, idle_s: Column) -> Column:
+    """What sharded states that come back tensor by tensor add to a step, less what runs while the
+    device waits for its host, `idle_s`: `gather_tensor_s` for each of a stage's tensors, and
+    `gather_slice_s` for each rank's slice of it. [s]"""
+    software, p = c.software, c.plan
+    if not np.any(software.tensor_gather):
+        return 0.0
+    across = c.group(c.site_ranks, p.tp).across
+    tensors = TENSORS * c.shape.layers / p.pp
+    k = c.constants
+    each = k.gather_tensor_s + k.gather_slice_s * c.site_ranks
+    took = each * tensors * (across & (p.sharding > 0))
+    return software.tensor_gather * np.maximum(took - idle_s, 0.0)
 
 
 def shards_of(c: Cases) -> tuple[Column, Column]:
@@ -253,6 +288,14 @@ def optimizer_rate(c: Cases) -> Column:
     return np.where(c.plan.offload > 0, c.host_rate, compute.hbm_rate(c))
 
 
+def torch_on_host(c: Cases) -> Column:
+    """Time of an update on the host over that of a vectorised Adam: PyTorch's own goes over the
+    states once for each of its operations, 1.39 against 0.22 s a billion parameters (Ren et al.
+    2021, ZeRO-Offload, table 4). 1 elsewhere."""
+    own = (c.plan.offload > 0) & (c.constants.memory.fp32_shards > 0)
+    return np.where(own, TORCH_ADAM, 1.0)
+
+
 def optimizer_s(c: Cases, dense: Column, experts: Column) -> Column:
     """Update of the parameters that this rank owns: bytes touched over the memory's rate, states
     read and written once, more or less than Adam's, and Newton-Schulz iterations, each 4 n + 2 n^2
@@ -260,19 +303,27 @@ def optimizer_s(c: Cases, dense: Column, experts: Column) -> Column:
     (over, experts_over), job, n = shards_of(c), c.job, c.shape.hidden
     updated = dense / over + experts / experts_over
     states = 2 * (job.optimizer_bytes + job.master_bytes - ADAM_BYTES)
-    took = (c.constants.optimizer_bytes + states) * updated / optimizer_rate(c)
+    touched = (c.constants.optimizer_bytes + states) * torch_on_host(c)
+    took = touched * updated / optimizer_rate(c)
     return took + job.newton_schulz * 6 * n * updated / (c.chip.bf16_flops * c.constants.gemm)
 
 
 def streamed_s(c: Cases, dense: Column, experts: Column, slowest_s: Column) -> Column:
     """What offloaded parameters add to one micro-batch: weights from the host, forward and
-    backward, gradients back to it, less what compute hides. [s]"""
+    backward, gradients back to it, less what compute hides. [s]
+
+    Shards of PyTorch's FSDP are fp32 on the host and are cast on the device; their gradients are
+    added to those of earlier micro-batches there: twice read and once written (CPUOffloadPolicy,
+    torch.distributed.fsdp).
+    """
     p = c.plan
     if not np.any(p.offload > 1):
         return 0.0
-    width = 2.0 + 2.0 * (c.job.precision == FP32)
+    shards = c.constants.memory.fp32_shards > 0
+    width = np.where((c.job.precision == FP32) | shards, 4.0, 2.0)
+    added = np.where(shards & (c.micro_batches > 1), 3.0, 0.0)
     over, experts_over = (np.where(p.sharding >= ZERO3, n, 1.0) for n in shards_of(c))
-    wire = 3 * width * (dense / over + experts / experts_over) / c.host_rate
+    wire = (3 + added) * width * (dense / over + experts / experts_over) / c.host_rate
     return np.maximum(wire - slowest_s, 0.0) * (p.offload > 1)
 
 
@@ -295,9 +346,14 @@ def overall(c: Cases) -> Column:
 
 def straggler_share(c: Cases) -> Column:
     """Share of the step lost to the slowest node: `straggler` a doubling of nodes, a law with a
-    fitted constant. What the spread of equal devices alone would cost: `stragglers.slowest_of`."""
+    fitted constant, and where nobody has tuned the run to its machine `straggler_wide` more for
+    each of the first two doublings beyond a thousand devices. What the spread of equal devices
+    alone would cost: `stragglers.slowest_of`."""
     k = c.constants
-    return k.straggler * np.log2(np.maximum(c.devices / k.straggler_devices, 1.0))
+    doublings = np.log2(np.maximum(c.devices / WIDE_DEVICES, 1.0))
+    untuned = np.where(c.software.tuned > 0, 0.0, k.straggler_wide)
+    wide: Column = untuned * np.minimum(doublings, WIDE_DOUBLINGS)
+    return wide + k.straggler * np.log2(np.maximum(c.devices / k.straggler_devices, 1.0))
 
 
 def data_parallel_exchange(
@@ -308,13 +364,15 @@ def data_parallel_exchange(
     forward_s: Column,
     backward_s: Column,
     cards_s: Column,
+    idle_s: Column,
 ) -> Exchange:
     """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
     parameters of a device; a micro-batch works `work_s` on the slowest stage, forward, backward and
-    transfers, and `cards_s` of it on the cards that the gathers take."""
+    transfers, and `cards_s` of it on the cards that the gathers take; in the step the device waits
+    `idle_s` for its host."""
     dp = traffic.data_parallel(c, *parameters)
     gathers = gathers_exposed_s(c, dp.micro_wire_s, work_s - cards_s)
-    reduction = reduction_exposed_s(c, dp, forward_s, backward_s)
+    reduction = reduction_exposed_s(c, dp, forward_s, backward_s, idle_s)
     return Exchange(
         wire_s=m * dp.micro_wire_s + dp.reduce_wire_s + dp.gather_wire_s,
         exposed_s=m * gathers + reduction,
@@ -350,6 +408,7 @@ def step_time(c: Cases) -> Step:
             forward,
             stages.slowest_s - forward,
             stages.layers * cards_busy_s(c, exchanges),
+            rounds * waits,
         ),
         "pp": send.times(m, m),
     }

@@ -21,10 +21,13 @@ from ..blocks.answers import Exchange as BlockExchange, fold
 from ..blocks.moe import Moe
 from .cases import HSDP, ULYSSES, ZERO3, Cases
 from .collectives import (
+    RING_HOP_OUT_S,
+    SIMPLE,
     below_line,
     direct_s,
     exchange_s,
     far_s,
+    hop_out,
     near_s,
     out_rate,
     ring_s,
@@ -33,6 +36,7 @@ from .collectives import (
 )
 from .compute import expected_places, layer_mix, low_precision
 from .sites import every_step_s
+from .software import UCCL
 from .wires import Link, Wires, members_inside
 
 RAIL_ONLY = 0.112  # how much longer an all-to-all takes: 8.2 to 11.2 % (arXiv 2307.12169)
@@ -116,12 +120,22 @@ def tensor_parallel(c: Cases) -> Exchange:
     payload = c.tokens * c.shape.hidden * 2
     calls = 2 * np.where(c.software.parallel_block > 0, 1.0, sent(c).tensor)
     wire = calls * ring_s(payload, c.tp_group)
+    chunks = calls * chunk_waits_s(c)
     return Exchange(
-        wire_s=wire,
-        exposed_s=wire * tp_shares(c)[0],
+        wire_s=wire + chunks,
+        exposed_s=wire * tp_shares(c)[0] + chunks,
         bytes=calls * payload * (p.tp - 1) / p.tp,
         calls=calls,
     )
+
+
+def chunk_waits_s(c: Cases) -> Column:
+    """What the chunks of a tensor-parallel ring across nodes wait for one another: n - 1 pass each
+    network link one behind the other, each a step of the network, where the members of a node but
+    one would hand them on at once. [s]"""
+    w = c.tp_group
+    steps = np.where(w.across, w.ranks - w.domains, 0.0)
+    return c.constants.tp_hops * steps * hop_out(w) * RING_HOP_OUT_S[SIMPLE]
 
 
 def over_cp(c: Cases, x: BlockExchange) -> tuple[Column, Column]:
@@ -186,6 +200,27 @@ def expert_copies(c: Cases) -> Copies:
     )
 
 
+def dispatch_s(c: Cases) -> Column:
+    """What one exchange of tokens takes at least between nodes whose cards deliver in any order
+    (EFA): proxies of the host launch and wait for it, whatever its bytes and its peers. [s]"""
+    w = c.ep_group
+    return c.constants.dispatch_s * proxies(c) * (w.across & (np.asarray(w.link.srd) > 0))
+
+
+def proxies(c: Cases) -> Column:
+    """How much longer messages take under UCCL, whose proxies run on the host."""
+    return np.where(c.software.dedup_dispatch == UCCL, c.constants.dispatch_uccl, 1.0)
+
+
+def token_messages_s(c: Cases, copies: Copies) -> Column:
+    """What dispatch and combine add where each token is a message to every node that it visits, and
+    the cards deliver in any order: messages x `token_message_s`. [s]"""
+    w = c.ep_group
+    each = (c.software.dedup_dispatch > 0) & w.across & (np.asarray(w.link.srd) > 0)
+    messages = 2 * c.tokens / c.plan.tp * copies.card
+    return messages * c.constants.token_message_s * proxies(c) * each
+
+
 def expert_parallel(c: Cases) -> Exchange:
     """Forward dispatch and combine of one average layer and micro-batch over the ep group, and the
     etp gather around them.
@@ -207,17 +242,20 @@ def expert_parallel(c: Cases) -> Exchange:
     out = out * np.maximum(1.0, c.link.oversubscription * pods)
     near = near_s(payload * copies.link, w, k.ep_up_share)
     far = far_s(out / np.where(relayed, 1.0, k.ep_out_share), w)
+    far = far + token_messages_s(c, copies)
     # relayed: one message a domain, passed on inside
     peers = np.where(relayed, w.domains + w.inside - 2, p.ep - 1)
-    all_to_all = exchange_s(peers, np.maximum(near, far), w)
+    least = 2 * dispatch_s(c)  # dispatch and combine
+    all_to_all = np.maximum(exchange_s(peers, np.maximum(near, far), w), least)
     gathered = one_copy * visited(c) * etp * 2
     moe, many, wide = c.moe_share, p.ep > 1, etp > 1
     wire = moe * (all_to_all * many + 2 * ring_s(gathered, c.group(etp, 1)) * wide)
     # cards hide less than links
     left = np.where(w.across, np.sqrt(k.ep_overlapped), k.ep_overlapped)
+    shown = np.where(c.software.ep_overlap > 0, left, 1.0)
     return Exchange(
         wire_s=wire,
-        exposed_s=wire * np.where(c.software.ep_overlap > 0, left, 1.0),
+        exposed_s=np.maximum(wire * shown, moe * many * least),
         bytes=moe * (payload * (copies.link + copies.card) + 2 * gathered * (etp - 1) / etp),
         calls=2 * moe * (1 * many + wide),
     )
@@ -256,9 +294,10 @@ class DataParallel:
 
 def uplink(c: Cases, group: Column) -> Column:
     """Share of the scale-out rate left at the top of the pod when every group's ring crosses it at
-    once."""
+    once: no more rings than the pod has devices, so that a network that does not narrow leaves
+    all."""
     p, link = c.plan, c.link
-    rings = p.tp * p.cp * p.pp * p.dp / group
+    rings = np.minimum(p.tp * p.cp * p.pp * p.dp / group, link.pod_devices)
     return np.where(
         group * p.tp * p.cp > link.pod_devices,
         np.minimum(1.0, link.pod_devices / (link.oversubscription * np.maximum(rings, 1))),

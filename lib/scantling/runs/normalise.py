@@ -23,6 +23,7 @@ TEXT = (
     "stack",
     "accelerator",
     "precision",
+    "precision_as_printed",
     "mlp",
     "attention",
     "sharding",
@@ -34,7 +35,6 @@ TEXT = (
     "scale_out_network",
     "framework",
     "source_url",
-    "notes",
     "effort",
     "moe_dispatcher",
 )

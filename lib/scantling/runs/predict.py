@@ -12,8 +12,9 @@ import numpy as np
 from ..base.columns import Array, Column
 from ..base.records import pick, record
 from ..catalogue.models.shape import flops_per_token, parameters
+from ..catalogue.words import PRECISIONS
 from ..physics import bands, calibration_file
-from ..physics.cases import PRECISIONS, Cases
+from ..physics.cases import Cases
 from ..physics.constants import gather
 from ..physics.memory.chance import oom_probability, spread
 from ..physics.memory.peak import memory
@@ -41,11 +42,12 @@ COLUMNS = (
     "active_params",
     "flops_per_token",
     "band_tier",
+    "site_kind",
     "assumed",
     "error",
 )
 COUNTS = ("params", "active_params")
-BLANK_WORDS = ("fits", "band_tier")  # columns of text, blank where a row has no case
+BLANK_WORDS = ("fits", "band_tier", "site_kind")  # columns of text, blank where a row has no case
 # settings that decide the step: where one was inferred, the band is wider
 DECISIVE = (
     "vocab",
@@ -79,6 +81,7 @@ class Predicted:
     active_params: Array
     flops_per_token: Array
     band_tier: Array
+    site_kind: Array  # recipe, ordinary or first-week: whose spread the band has
 
 
 def predict(runs: Table, calibration: str | Path | None = None) -> DataFrame | dict[str, Array]:
@@ -87,7 +90,8 @@ def predict(runs: Table, calibration: str | Path | None = None) -> DataFrame | d
 
     mfu counts flops_per_token of the PaLM and Megatron count over the dense peak of the precision;
     hfu adds what is recomputed; mfu_low to mfu_high is the 80 % band. None of the measured columns
-    is read. oom_probability and band_tier are those of an assessment.
+    is read. oom_probability and band_tier are those of an assessment; site_kind is the kind of site
+    whose spread the band has.
     calibration : path of a calibration file, for the rows on its accelerator (and, where it comes
     from measured steps, of its model and precision; half of it under another stack).
     """
@@ -145,10 +149,11 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
     peak = memory(cases)
     peak_bytes = np.broadcast_to(peak.total, n)
     capacity = np.broadcast_to(peak.capacity, n)
-    spreads = np.array([spread(stack) for stack in runs.stacks])
     assumed = [text for text, ready in zip(runs.assumed, runs.ready) if ready]
+    mechanisms = bands.mechanisms(cases, runs.families, runs.fabrics)
     low, high = bands.band(
         cases,
+        measured=bands.measured_mechanisms(mechanisms),
         known=np.array([bands.known_stack(stack) for stack in runs.stacks]),
         seen_chip=np.array([bands.known_chip(chip) for chip in runs.chips]),
         seen_family=np.array([bands.known_family(family) for family in runs.families]),
@@ -165,11 +170,12 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
         hfu=column(mfu * hardware_share(cases), n),
         memory_bytes=peak_bytes,
         fits=np.where(np.broadcast_to(peak.fits, n), "true", "false").astype(object),
-        oom_probability=column(oom_probability(peak_bytes, capacity, spreads), n),
+        oom_probability=column(oom_probability(peak_bytes, capacity, spread()), n),
         params=column(count.total, n),
         active_params=column(count.active, n),
         flops_per_token=column(per_token.total + per_token.mtp, n),
         band_tier=np.array([bands.tier(s, c) for s, c in zip(runs.stacks, runs.chips)], object),
+        site_kind=column(bands.site_kind(cases.software.tuned), n),
     )
 
 

@@ -10,6 +10,7 @@ class Text(StrEnum):
     """A text of a row in which words are sought."""
 
     PRECISION = "precision"
+    PRECISION_AS_PRINTED = "precision_as_printed"
     SHARDING = "sharding"
     RECOMPUTE = "recompute"
     OFFLOAD = "offload"
@@ -20,9 +21,8 @@ class Text(StrEnum):
     OTHER_OPTS = "other_opts"
     SHARDING_AS_PRINTED = "sharding_as_printed"
     RECOMPUTE_AS_PRINTED = "recompute_as_printed"
-    SOURCE_URL = "source_url"  # as notes
+    SOURCE_URL = "source_url"  # of how a peak was measured alone: no prediction reads it
     STACK = "stack"
-    NOTES = "notes"  # of how a peak was measured alone: no prediction reads them
     EFFORT = "effort"
     MOE_DISPATCHER = "moe_dispatcher"
     WHEN = "when"  # published, stack and other_opts
@@ -119,7 +119,38 @@ RULES = (
     rule("flash", "1", Text.OPTIONS, "flash_attentionv1", "name of the kernel"),
     rule("flash", "2", Text.OPTIONS, "flash_attention2", "name of the kernel"),
     rule("flash", "3", Text.OPTIONS, "flashattention-3", "name of the kernel"),
-    rule("flash", "4", Text.OPTIONS, "flashattention-4", "name of the kernel"),
+    rule(
+        "flash",
+        "4",
+        Text.OPTIONS,
+        r"flash[-_ ]?attention[-_ ]?4|\bfa4\b|tokamax splash",
+        "names of the kernels that pipeline the softmax beside the products",
+    ),
+    rule("flash", "0", Text.OPTIONS, "unfused attention", "scores are materialised"),
+    rule(
+        "balanced_ring",
+        "1",
+        Text.OPTIONS,
+        r"zig-?zag|striped attention|causal load.balanc|load.balanced (?:ring|context)",
+        "each rank of a ring holds an early and a late chunk, so that none waits",
+    ),
+    rule(
+        "capacity_factor",
+        r"\1",
+        Text.OPTIONS,
+        r"capacity factor (\d+(?:\.\d+)?)",
+        "rows of an expert over an even share",
+    ),
+    rule(
+        "packed",
+        "1",
+        Text.OPTIONS,
+        r"\bvarlen\b|packed (?:documents|sequences)|sequence packing",
+        "documents packed into a sequence, attention within each",
+    ),
+    rule(
+        "flash", r"\1", Text.OPTIONS, r"\bflash[ _-]attention[ _-]([234])\b", "name of the kernel"
+    ),
     rule(
         "flash",
         "0",
@@ -220,6 +251,20 @@ RULES = (
     ),
     rule("fused_norm", "0", Text.OPTIONS, "eager|no compile", "kernels run one operation each"),
     rule(
+        "fused_norm",
+        "0",
+        Text.OPTIONS,
+        r"transformer[ _-]engine not used|without transformer[ _-]engine",
+        "Megatron's local layers: norms and activations of single PyTorch operations",
+    ),
+    rule(
+        "fp8_gather",
+        "0",
+        Text.FRAMEWORK,
+        r"\baiter\b",
+        "AMD's kernels keep 16-bit weights beside the 8-bit ones",
+    ),
+    rule(
         "fp8_attention",
         "1",
         Text.OPTIONS,
@@ -241,6 +286,37 @@ RULES = (
         "tokens beyond an even share are dropped and the rest padded to it",
     ),
     rule("chunked_loss", "1", Text.OPTIONS, "liger", "Liger kernels: cross entropy in chunks"),
+    rule(
+        "chunked_loss",
+        "0",
+        Text.FRAMEWORK,
+        r"^halo\b",
+        "Halo, agent-docs/optimization/liger-kernels.md: fused_linear_cross_entropy is off, the "
+        "loss keeps all logits",
+    ),
+    rule(
+        "logit_bytes",
+        "8",
+        Text.FRAMEWORK,
+        r"^halo\b",
+        "transformers' loss_utils.py: 16-bit logits, an fp32 copy that Liger's cross entropy "
+        "overwrites with its gradient, and the 16-bit one",
+    ),
+    rule(
+        "reshard",
+        "0",
+        Text.FRAMEWORK,
+        r"^halo\b",
+        "Halo, agent-docs/parallelism/data-parallelism.md: fsdp_reshard_after_forward is off",
+    ),
+    rule(
+        "whole_experts",
+        "1",
+        Text.FRAMEWORK,
+        r"^halo\b",
+        "Halo, agent-docs/parallelism/expert-parallelism.md: FSDP2 leaves out modules that are "
+        "split over expert ranks",
+    ),
     rule(
         "balanced_layout", "1", Text.OPTIONS, "pp_layout", "Megatron-Core: stages laid out by hand"
     ),
@@ -424,13 +500,6 @@ RULES = (
         r"nemo|megatron.bridge|mlperf|jax-toolbox|\bpax\b|t5x|mindspeed",
         "recipes that the maker of the chips tuned and published",
     ),
-    rule(
-        "tuned",
-        "0",
-        Text.FRAMEWORK,
-        r"zero-3 \(in megatron\)",
-        "a rival as the baseline of a paper",
-    ),
     rule("graphs", "1", Text.OPTIONS, "layer cuda graph", "MLPerf submissions: a graph a layer"),
     rule(
         "graphs",
@@ -483,9 +552,38 @@ RULES = (
     rule(
         "half_states",
         "1",
+        Text.PRECISION_AS_PRINTED,
+        r"^pure bf16|\badamw? states in that type",
+        "torch_dtype bfloat16: PyTorch's optimizers keep their states in the format of the weights",
+    ),
+    rule(
+        "half_states",
+        "1",
+        Text.OTHER_OPTS,
+        "adamwbf16|no fp32 copy",
+        "optimizers that keep 16-bit weights and moments, and round at random in place of an fp32 "
+        "copy",
+    ),
+    rule(
+        "half_states",
+        "1",
         Text.STACK,
         "^kempnerforge$",
         "KempnerForge: model.to(dtype=param_dtype), and no fp32 copy",
+    ),
+    rule(
+        "grad_bytes",
+        "2",
+        Text.PRECISION_AS_PRINTED,
+        r"^pure bf16|\badamw? states in that type",
+        "torch_dtype bfloat16: gradients have the format of the weights",
+    ),
+    rule(
+        "grad_bytes",
+        "2",
+        Text.OTHER_OPTS,
+        "adamwbf16|no fp32 copy",
+        "gradients have the format of the weights",
     ),
     rule(
         "precision",
@@ -513,13 +611,6 @@ RULES = (
     rule(
         "peak_unit",
         "1.073741824",
-        Text.NOTES,
-        "torchtitan logs gib",
-        "torchtitan components/metrics.py: max_reserved_gib",
-    ),
-    rule(
-        "peak_unit",
-        "1.073741824",
         Text.SOURCE_URL,
         "pytorch/ao$",
         "torchao parse_torchtitan_logs.py reads torchtitan's peaks, in GiB",
@@ -539,9 +630,44 @@ RULES = (
         "its table of inference in the same section gives 14.5 and 39 where bf16 "
         "weights alone are 14.64e9 and 40.18e9 bytes",
     ),
+    rule(
+        "flash",
+        "0",
+        Text.WHEN,
+        "^(?:20[01].|202[0-3]|2024-01).* paxml",
+        "JAX-Toolbox's read-me of Pax: flash attention by default from 6 February 2024 on",
+    ),
+    rule(
+        "dp_overlap",
+        "0",
+        Text.WHEN,
+        "^(?:20[01].|202[0-3]|2024-01).* paxml",
+        "JAX-Toolbox GPU_performance.md: pipelined all-gathers, in its containers of 2024 on",
+    ),
+    rule(
+        "half_states",
+        "1",
+        Text.PRECISION_AS_PRINTED,
+        "^pure (?:bf16|fp16)",
+        "no mixed precision: PyTorch's optimizers keep their states in the format of the weights",
+    ),
+    rule(
+        "grad_bytes",
+        "2",
+        Text.PRECISION_AS_PRINTED,
+        "^pure (?:bf16|fp16)",
+        "no mixed precision: gradients have the format of the weights",
+    ),
     rule("tuned", "1", Text.EFFORT, "^tuned$", "what a row says of itself"),
     rule("tuned", "0", Text.EFFORT, "^typical$", "what a row says of itself"),
     rule("tuned", "-1", Text.EFFORT, "^first-week$", "what a row says of itself"),
+    rule(
+        "tuned",
+        "0",
+        Text.FRAMEWORK,
+        r"zero-3 \(in megatron\)",
+        "a rival as the baseline of a paper, whatever the paper's own runs are",
+    ),
     rule("dedup_dispatch", "-1", Text.MOE_DISPATCHER, "^allgather$", "name of the dispatcher"),
     rule("dedup_dispatch", "0", Text.MOE_DISPATCHER, "^alltoall$", "name of the dispatcher"),
     rule("dedup_dispatch", "1", Text.MOE_DISPATCHER, "^deepep$", "name of the dispatcher"),

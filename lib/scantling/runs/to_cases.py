@@ -20,6 +20,7 @@ from ..base.errors import DesignError
 from ..base.records import record
 from ..base.units import GB
 from ..catalogue.hardware import Accelerator
+from ..catalogue.models.entries import build_model
 from ..catalogue.stacks import Stack, stack
 from ..catalogue.words import (
     ATTENTIONS,
@@ -41,12 +42,12 @@ from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from ..physics.software import SWITCHES
 from ..physics.wires import Link
 from .frames import table_of
-from .infer import Gaps, infer
-from .links import link_of_chip, links_of
+from .infer import Gaps, in_half, infer
+from .links import fabric_of, link_of_chip, links_of
 from .normalise import normalise
 from .run_columns import bounds
 from .run_shapes import shape_of
-from .table import Table, filled
+from .table import Table, each, filled
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -72,6 +73,7 @@ CHECKED = (
     "moe_topk",
     "moe_ffn_hidden",
     "moe_layers",
+    "known_vocab",
     "n_devices",
     "dp",
     "accelerator",
@@ -110,6 +112,7 @@ class Runs:
     assumed: list[str]  # per row
     errors: list[str]  # per row, "" where ready
     families: Array  # chip family, per ready row
+    fabrics: Array  # scale-out network (catalogue id)
     chips: Array
     stacks: Array
 
@@ -118,7 +121,7 @@ def to_runs(runs: Table | DataFrame) -> Runs:
     """Cases of every row that has a shape, an accelerator and a sequence length; the rules of
     inference are in `infer`."""
     table = normalise(runs if isinstance(runs, Table) else table_of(runs))
-    table = table.replace({name: table.numbers(name) for name in bounds()})
+    table = known(table.replace({name: table.numbers(name) for name in bounds()}))
     rows = {name: table[name].tolist() for name in CHECKED if name in table}
     errors = [error_of(dict(zip(rows, row))) for row in zip(*rows.values())]
     ready = np.array([not error for error in errors], bool)
@@ -138,9 +141,31 @@ def to_runs(runs: Table | DataFrame) -> Runs:
         assumed=assumed.tolist(),
         errors=errors,
         families=families,
+        fabrics=np.array([fabric_of(*pair) for pair in zip(chips, f["scale_out"])], object),
         chips=f["accelerator"].astype(str),
         stacks=f["stack"].astype(str),
     )
+
+
+def known(table: Table) -> Table:
+    """The rows with what they say without a word: the kind of attention by heads and those of keys
+    and values, and the vocabulary of the catalogue's model of a row's name, `known_vocab`."""
+    heads, kv = table.numbers("heads"), table.numbers("kv_heads")
+    kinds = np.select([kv == heads, kv == 1, kv > 0], ["mha", "mqa", "gqa"], "")
+    attention = table.text("attention")
+    blank = (attention == "") & (heads > 0) & (kv > 0)
+    vocab = each(table.text("model"), float, vocab_of)
+    return table.replace(
+        {"attention": np.where(blank, kinds.astype(object), attention), "known_vocab": vocab}
+    )
+
+
+def vocab_of(name: str) -> float:
+    """Vocabulary of the catalogue's model of a name; nan where it knows none."""
+    try:
+        return float(build_model(name)[0].vocab) if name else np.nan
+    except DesignError:
+        return np.nan
 
 
 def error_of(row: Mapping[Any, Any]) -> str:
@@ -169,7 +194,7 @@ def error_of(row: Mapping[Any, Any]) -> str:
 def missing_in(row: Mapping[Any, Any]) -> list[str]:
     """Dimensions that no rule gives."""
     needed = [*NEEDED, "mlp", "attention"]
-    if row["mlp"] == "gelu":
+    if row["mlp"] == "gelu" or row["known_vocab"] > 0:
         needed.remove("vocab")
     if row["moe_experts"] > 0:
         needed += ["moe_topk", "moe_ffn_hidden"]
@@ -195,11 +220,16 @@ def inferred(
     }
     gaps = Gaps(table)
     infer(gaps, chips)
+    rule = "the default does not fit"
     cases = cases_of(gaps.table, chips, families)
+    possible = np.array([stack(name).half_possible for name in gaps["stack"]])
+    over = ~np.broadcast_to(memory(cases).fits, len(table)) & possible
+    if over.any():
+        in_half(gaps, over, rule)
+        cases = cases_of(gaps.table, chips, families)
     for relief in RELIEFS:
         over = ~np.broadcast_to(memory(cases).fits, len(table)) & blank[relief.setting]
         if over.any():
-            rule = "the default does not fit"
             gaps.fill(relief.setting, relief.value, rule, at=over)
             if relief.layers is not None:
                 layers = relief.layers * gaps["layers"] / (gaps["pp"] * gaps["vpp"])
@@ -242,9 +272,12 @@ def cases_of(f: Table, chips: Sequence[Accelerator], families: Array) -> Cases:
 
 
 def domains(f: Table, chips: Sequence[Accelerator]) -> Array:
-    """Devices of one scale-up domain: the product's, or those of a slice where the row says over
-    how many slices it ran."""
+    """Devices of one scale-up domain: the product's, those of the row's node where a node is the
+    domain and has fewer, or those of a slice where the row says over how many slices it ran."""
     products = np.array([float(chip.scale_up_domain) for chip in chips])
+    nodes = np.array([float(catalogue.devices_per_node(chip.id)) for chip in chips])
+    smaller = np.minimum(products, np.maximum(f["devices_per_node"], 1.0))
+    products = np.where(nodes == products, smaller, products)
     slices = np.where(f["slices"] > 1, f["n_devices"] / f["slices"], np.inf)
     return np.asarray(np.minimum(slices, products))
 

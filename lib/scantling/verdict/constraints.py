@@ -6,15 +6,15 @@ from math import erf, inf, isnan, log, sqrt
 from ..base.plugins import Table
 from ..base.records import Known, get
 from ..base.show import chance as chance_text, share
-from ..design.constraints import CONSTRAINTS, Constraint, copies_lost
+from ..design.constraints import CONSTRAINTS, Constraint
 from ..endure.cost import PUE, Z80, power_w
-from ..endure.reliability import Endurance
+from ..endure.elastic import STANDS
+from ..endure.reliability import GOES_ON, Endurance
 from .record import Assessment, Missed
 from .result import Asked
 
 EDGE = 1e-9  # share of a limit within which a value meets it
 LEAST_CHANCE = 1e-9
-DOMAINS_OF_SPARES = ("node", "rack")  # a lost pod is waited for, or the job shrinks (`elastic`)
 
 
 def chance_below(limit: float, low: float, mid: float, high: float) -> float:
@@ -60,10 +60,21 @@ def _power_w(assessment: Assessment) -> float:
     return float(power_w(cluster, paid, pue=PUE if pue is None else pue))
 
 
+def _likely_days(assessment: Assessment) -> Known:
+    """Days that the run is likely to take."""
+    return assessment.likely.days
+
+
+def _likely_usd(assessment: Assessment) -> Known:
+    """Dollars that the run is likely to take."""
+    return assessment.likely.cost_usd
+
+
 # field of a constraint -> what answers it, where that is no number of the assessment itself; a
 # constraint from outside enters its formula here
 FORMULAS: Mapping[str, Callable[[Assessment], Known]] = Table(
-    {"max_power_mw": _power_w}, group="scantling.constraint_figures"
+    {"deadline_days": _likely_days, "budget_usd": _likely_usd, "max_power_mw": _power_w},
+    group="scantling.constraint_figures",
 )
 
 
@@ -86,14 +97,14 @@ def asked(assessment: Assessment) -> list[Asked]:
 
 
 def _answer(assessment: Assessment, row: Constraint) -> str:
-    if row.field == "survive":
+    if not row.computed:
         return f"copies survive a {row.shown(assessment.endurance.copies_survive)}"
     return row.shown(value_of(assessment, row))
 
 
 def _missed(assessment: Assessment, row: Constraint, stated: float | str) -> Missed | None:
-    if row.field == "survive":
-        return _not_survived(assessment.endurance, str(stated))
+    if not row.computed:
+        return _not_survived(assessment.endurance, row, str(stated))
     value = value_of(assessment, row)
     limit = float(stated)
     if value is None or _keeps(value, limit, row):
@@ -113,9 +124,14 @@ def _keeps(value: float, limit: float, row: Constraint) -> bool:
 
 
 def chance_of(assessment: Assessment, row: Constraint, value: float, limit: float) -> Known:
-    """The chance within the band that a figure meets its limit; None where no band applies."""
+    """The chance that a figure meets its limit: for days and dollars the share of the drawn runs
+    that do, else the chance within the band of the step; None where no band applies."""
     if not row.band:
         return None
+    if row.field == "deadline_days" and assessment.promise is not None:
+        return assessment.promise["deadline_kept"]
+    if row.field == "budget_usd" and assessment.promise is not None:
+        return assessment.promise["budget_kept"]
     have, uses = (limit, value) if row.ceiling else (value, limit)
     room = have / uses if uses else inf  # factor that is left to what the figure grows with
     low, mid, high = _band(assessment, row.band)
@@ -139,14 +155,15 @@ def _details(
     assessment: Assessment, row: Constraint, limit: float, value: float, chance: Known
 ) -> str:
     """What is said of a missed deadline, budget or MFU beside both figures."""
-    if row.field not in ("deadline_days", "budget_usd", "min_mfu"):
-        return ""
     probability = f"; probability of meeting it {chance_text(max(chance or 0.0, LEAST_CHANCE))}"
-    if row.field == "deadline_days":
-        return _late(assessment, value / limit, probability)
-    if row.field == "budget_usd":
-        return probability + _dear(assessment, limit, value)
-    return _slow(assessment, limit) + probability
+    match row.figure:
+        case "days":
+            return _late(assessment, value / limit, probability)
+        case "cost_usd":
+            return probability + _dear(assessment, limit, value)
+        case "mfu_shown":
+            return _slow(assessment, limit) + probability
+    return ""
 
 
 def _late(assessment: Assessment, times: float, probability: str) -> str:
@@ -179,21 +196,34 @@ def _slow(assessment: Assessment, limit: float) -> str:
     return f" ({band}), {share(limit)} asked for; the floor lies {place} the band"
 
 
-def _not_survived(endurance: Endurance, domain: str) -> Missed | None:
-    """The loss of a domain needs copies outside it and, for a node or a rack, as many spare
-    nodes."""
+def _not_survived(endurance: Endurance, row: Constraint, domain: str) -> Missed | None:
+    """The loss of a domain needs copies outside it and as many nodes that stand by (spares, and
+    nodes that the plan leaves idle), or, for a pod, replicas beyond it that go on without it."""
     if endurance.copies_survive == "process":
-        text = copies_lost("process", domain)
-        return Missed("survive", domain, "process", None, text)
-    spares = int(endurance.spares)
-    needed = endurance.domain_nodes.get(domain, 0)
-    if spares >= needed or domain not in DOMAINS_OF_SPARES:
+        text = row.missed("process", domain)
+        return Missed(row.field, domain, "process", None, text)
+    standing_by = int(endurance.segments.nodes(endurance.life.spares))
+    needed = int(endurance.domain_nodes.get(domain, 0))
+    if standing_by >= needed or _shrinks_past(endurance, domain, needed):
         return None
     text = (
-        f"losing a {domain} leaves the job waiting for repair: {spares} spare nodes, "
+        f"losing a {domain} leaves the job waiting for repair: {standing_by} nodes stand by, "
         f"{needed} needed"
     )
-    return Missed("survive", domain, spares, None, text)
+    if domain == "pod" and needed >= endurance.domain_nodes["job"]:
+        text += "; the pod holds the whole job: only a second machine of its size outlives it"
+    return Missed(row.field, domain, standing_by, None, text)
+
+
+def _shrinks_past(endurance: Endurance, domain: str, lost: int) -> bool:
+    """Whether the run goes on without a lost pod: it shrinks, and whole gangs of replicas stand
+    outside."""
+    gang = endurance.life.gang
+    if domain != "pod" or endurance.recovery not in GOES_ON or gang is None:
+        return False
+    ratios = gang.ratios
+    gone = -(-lost // gang.nodes)
+    return gone < gang.replicas and (ratios is None or ratios[gone] < STANDS)
 
 
 def _overlapping_saves(endurance: Endurance) -> Missed | None:

@@ -12,6 +12,7 @@ import numpy as np
 from ..base.errors import DesignError
 from ..base.show import percent, seconds, share, size
 from ..catalogue.words import MEMORY_PARTS, Sharding, StepPart
+from ..endure.reliability import GOES_ON
 from ..physics.cases import devices
 from ..physics.gather import Situation
 from ..physics.memory.chance import oom_probability
@@ -97,10 +98,13 @@ def violations(assessment: Assessment) -> Iterator[str]:
 def stopped(assessment: Assessment) -> Iterator[str]:
     """A line on a run that failures keep from getting on."""
     if assessment.goodput < HALF:
+        whole = "as one job that stops whole at every failure, the run does not get on"
+        if assessment.endurance.recovery in GOES_ON:
+            whole = "the run does not get on"
         yield (
             f"failures: one every {seconds(assessment.mtbf_s)} and "
             f"{seconds(assessment.endurance.recovery_s)} to recover from it leave a goodput of "
-            f"{share(assessment.goodput)}: as one job that restarts whole, the run does not get on"
+            f"{share(assessment.goodput)}: {whole}"
         )
 
 

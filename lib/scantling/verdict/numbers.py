@@ -11,9 +11,11 @@ import numpy as np
 
 from ..base.columns import Array
 from ..base.json import clean
+from ..base.plugins import FUNCTIONS, entries, function
 from ..base.records import Known
 from ..base.units import DAY_S, GB, TERA
 from ..catalogue.models.shape import flops_per_token
+from ..catalogue.stacks import GENERIC, stack
 from ..catalogue.words import MEMORY_PARTS, STEP_PARTS
 from ..design.resolved import Resolved
 from ..endure.checkpoint import contents
@@ -21,7 +23,7 @@ from ..endure.cost import Cost, expected, figures as cost_figures, price
 from ..endure.life import Gang, Reshaped
 from ..endure.reliability import Endurance, as_logged, endure, figures as endurance_figures
 from ..physics import bands, layout
-from ..physics.cases import Cases, devices
+from ..physics.cases import WEIGHT_BYTES, Cases, devices
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
 from ..physics.kinds import by_kind
@@ -31,8 +33,9 @@ from ..physics.step import hardware_share, rates, step_time
 from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
 from ..plans.words import PlanRow
+from .likely import DrawnRuns
 from .record import Assessment, Chosen
-from .result import PhaseRow, Result
+from .result import PhaseRow, Promise, Result
 from .unpublished import untried
 
 CANDIDATES = 200
@@ -115,8 +118,11 @@ def with_step(chosen: Chosen, measured: Measured) -> Chosen:
 def widening(chosen: Chosen) -> dict[str, Any]:
     """What widens the band of a phase, by the names of `bands.WIDER`."""
     resolved = chosen.search.situation.resolved
+    cluster = resolved.cluster
+    mechanisms = bands.mechanisms(chosen.case, [cluster.accelerator.family], [cluster.scale_out])
     return bands.wider(
         chosen.case,
+        measured=bool(bands.measured_mechanisms(mechanisms)[0]),
         known=bands.known_stack(resolved.stack),
         seen_chip=bands.known_chip(resolved.cluster.accelerator.id),
         seen_family=bands.known_family(resolved.cluster.accelerator.family),
@@ -143,6 +149,7 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
     size = contents(
         float(resolved.params.total + resolved.params.mtp),
         optimizer=chosen.phase.optimizer,
+        weight_bytes=saved_weight_bytes(chosen),
         ranks=ranks,
         readers=chosen.plan["dp"],
         copies=resolved.cluster.sites if sync.apart else 1,
@@ -156,8 +163,20 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
         state_bytes_per_device=size / ranks,
         step_s=chosen.step_s,
         constraints=resolved.constraints,
+        devices=ranks,
+        idle_nodes=(resolved.cluster.devices - ranks) // resolved.cluster.devices_per_node,
+        recovers=stack(resolved.stack or GENERIC).recovers,
         gang=gang_of(chosen, resolved.cluster.devices_per_node),
+        watchdog_s=chosen.search.situation.stack.collective_timeout_s,
     )
+
+
+def saved_weight_bytes(chosen: Chosen) -> float:
+    """Bytes of a working weight that a save holds beside the fp32 one: none where sharded fp32
+    weights are the only copy (FSDP: torch.distributed.checkpoint writes 12 bytes a parameter)."""
+    case = chosen.case
+    alone = case.constants.memory.fp32_shards > 0 and case.job.master_bytes > 0
+    return 0.0 if alone else WEIGHT_BYTES
 
 
 def tied(plan: PlanRow) -> int:
@@ -295,7 +314,7 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
     run = days_band(phases, goodput)
     money = cost(resolved, lived, run.days, goodput)
     ends = cost_band(money, run)
-    return Assessment(
+    assessment = Assessment(
         design=resolved.design,
         resolved=resolved,
         verdict="feasible",
@@ -345,6 +364,16 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
         cost_at_risk_usd=clean(at_risk(money, ends)),
         energy_kwh=clean(money and money.energy_kwh),
     )
+    return replace(assessment, drawn=DrawnRuns(partial(drawn_runs, assessment)))
+
+
+def drawn_runs(assessment: Assessment) -> Promise | None:
+    """Drawn runs of an assessment: step, price, failures and risks together
+    (`scantling_site.promise`); None without tokens, and where no package brings it."""
+    if "promise" not in entries(FUNCTIONS):
+        return None
+    promise: Promise | None = function("promise")(assessment)
+    return promise
 
 
 def band_tier(resolved: Resolved) -> str:

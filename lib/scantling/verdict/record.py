@@ -14,7 +14,8 @@ from ..physics.memory.peak import Memory
 from ..physics.step import Step
 from ..plans.evaluate import Search
 from ..plans.words import PlanRow, short
-from .result import Fastest, FigureName, Result
+from .likely import DrawnRuns, Likely, likely
+from .result import Fastest, FigureName, Promise, Result
 from .verdicts import met
 
 REFUSAL = "Hardware constraints insufficient for model parameters"
@@ -201,6 +202,7 @@ class Assessment(Numbers):
     missed: tuple[Missed, ...] = ()  # constraints that are not met, the worst first
     reasons: tuple[Reason, ...] = ()  # beside what is missed, the gravest first
     refusal: Lines = ()  # the arithmetic, where impossible
+    drawn: DrawnRuns | None = None  # None where impossible
 
     def figures(self, *names: FigureName) -> dict[str, Any]:
         """The verdict, some of the headline numbers and the share of the memory, by name."""
@@ -209,7 +211,30 @@ class Assessment(Numbers):
             "memory_share": self.memory_share,
             **self.headline(),
         }
+        if "likely" in names:
+            values["likely"] = self.likely.row()
         return {name: values[name] for name in names}
+
+    @property
+    def promise(self) -> Promise | None:
+        """Days, dollars and chances of the drawn runs (`scantling_site.promise`); None without
+        tokens or a plan."""
+        return None if self.drawn is None else self.drawn.promise
+
+    @property
+    def likely(self) -> Likely:
+        """Days and dollars that the run is likely to take: what leads on every surface, and what
+        deadline and budget are judged by; the undisturbed ones where no package draws runs."""
+        if self.promise is not None:
+            return likely(self.promise)
+        return Likely(
+            days=self.days,
+            days_low=self.days_low,
+            days_high=self.days_high,
+            cost_usd=self.cost_usd,
+            cost_usd_low=self.cost_usd_low,
+            cost_usd_high=self.cost_usd_high,
+        )
 
     @property
     def chosen(self) -> Chosen:
@@ -229,6 +254,12 @@ class Assessment(Numbers):
                 assumed = replace(assumed, value=_counted(switch, self.chosen.case))
             out.append(assumed)
         return tuple(out)
+
+    @property
+    def idle_nodes(self) -> int:
+        """Whole nodes of the cluster that the plan does not use: they stand in for spares."""
+        cluster = self.resolved.cluster
+        return (cluster.devices - self.devices_used) // cluster.devices_per_node
 
     @property
     def fits(self) -> bool:

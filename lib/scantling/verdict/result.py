@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypedDict, overload
 
 from ..base.quantities.table import band, show
-from ..base.records import AssumedRow, Known
+from ..base.records import AssumedRow, Known, at
 from ..endure.cost import Budget, CostFigures
 from ..endure.reliability import EnduranceFigures
 from ..physics.bands import NearRun, WithoutLoneSources
@@ -98,11 +98,31 @@ class TrialRow(TypedDict):
     devices: int
 
 
+class LikelyRow(TypedDict):
+    """Days and dollars that half of the drawn runs keep, and the 80 % interval of each; None
+    without tokens, of dollars also without a price."""
+
+    days: Known
+    days_low: Known
+    days_high: Known
+    cost_usd: Known
+    cost_usd_low: Known
+    cost_usd_high: Known
+
+
 class FixRow(TrialRow):
     """A change of the design with the fields that it sets and what is still missed."""
 
+    likely: LikelyRow
     set: dict[str, Any]
     missed: list[str]
+
+
+class Saving(FixRow):
+    """A change that touches nothing that was asked for, and what it saves."""
+
+    share: float  # of the dollars, or of the days where these gain more
+    saved_usd: Known  # None where no price is known
 
 
 class LawRow(TypedDict):
@@ -225,9 +245,12 @@ class Result(TypedDict, total=False):
     cost_at_risk_usd: Known
     energy_kwh: Known
     fastest: Fastest | None
+    likely: LikelyRow  # the days and dollars that lead, and that deadline and budget are judged by
+    announced: str | None  # of a chip that does not ship
     # what the verdict rests on, and advice
     limits: list[str]
     asked: list[Asked]
+    saving: Saving | None
     unread: list[dict[str, Any]]  # words of a line, confirmed as they stand
     avoid: list[Avoid]
     to_loss: ToLoss | None
@@ -238,6 +261,8 @@ class Result(TypedDict, total=False):
     not_tried: list[str]
     measure_first: list[Narrowed]
     sites: Sites | None
+    kit: list[str]
+    no_effect: list[str]
     why: list[Line]
     # what panels and the report show beside
     memory_by_stage: list[dict[str, float]]
@@ -312,12 +337,16 @@ HeadlineNumber = Literal[
 HeadlineText = Literal["mfu_basis", "mfu_denominator", "band_tier"]
 HeadlineKey = Literal[HeadlineNumber, HeadlineText]
 # what a row of advice, of a sweep or of an answer says of an assessment
-FigureName = Literal[HeadlineKey, "verdict", "memory_share", "plan"]
+FigureName = Literal[HeadlineKey, "verdict", "memory_share", "plan", "likely"]
 # what tables and tiles list of a result: its headline figures, and parts of what is nested in it
 NestedNumber = Literal[
     "memory_bytes.total",
     "memory_bytes.capacity",
     "cost.device_hours",
+    "likely.days",
+    "likely.days_low",
+    "likely.days_high",
+    "likely.cost_usd",
     "promise.days_p90",
     "promise.cost_p90",
 ]
@@ -345,9 +374,29 @@ def figure(result: Result, key: FigureKey) -> float | str | None:
         if promise is None:
             return None
         return promise["days_p90"] if key == "promise.days_p90" else promise["cost_p90"]
+    if (
+        key == "likely.days"
+        or key == "likely.days_low"
+        or key == "likely.days_high"
+        or key == "likely.cost_usd"
+    ):
+        likely = result.get("likely")
+        return None if likely is None else _of_likely(likely, key)
     if key not in result:
         return None
     return result[key]
+
+
+def _of_likely(likely: LikelyRow, key: FigureKey) -> Known:
+    """A figure of the likely run."""
+    match key:
+        case "likely.days_low":
+            return likely["days_low"]
+        case "likely.days_high":
+            return likely["days_high"]
+        case "likely.cost_usd":
+            return likely["cost_usd"]
+    return likely["days"]
 
 
 def band_of(result: Result, key: FigureKey) -> str:
@@ -366,6 +415,12 @@ def band_of(result: Result, key: FigureKey) -> str:
             low, high = result.get("days_low"), result.get("days_high")
         case "cost_usd":
             low, high = result.get("cost_usd_low"), result.get("cost_usd_high")
+        case "likely.days":
+            likely = result["likely"]
+            low, high = likely["days_low"], likely["days_high"]
+        case "likely.cost_usd":
+            likely = result["likely"]
+            low, high = likely["cost_usd_low"], likely["cost_usd_high"]
     return "" if low is None or high is None or low == high else band(key, low, high)
 
 
@@ -374,7 +429,7 @@ def shown_figures(row: Mapping[str, Any], names: Mapping[FigureKey, str]) -> lis
     shown_figures({"days": 3.0, "mfu": 0.41}, {"mfu": "MFU ", "days": ""}) is ["MFU 41.0 %", "3.00
     days"]."""
     return [
-        f"{before}{show(key, row[key])}"
+        f"{before}{show(key, value)}"
         for key, before in names.items()
-        if row.get(key) is not None
+        if (value := row.get(key, at(row, key))) is not None
     ]

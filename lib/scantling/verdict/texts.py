@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from ..base.show import days, percent, usd
 from ..catalogue.words import Offload, StepPart
-from .result import Result
+from .result import Result, Saving
 from .verdicts import VERDICTS, beside_name
 
 # what the parts of a step that go to anything but the model's own arithmetic are called
@@ -23,6 +24,9 @@ LOSSES = {
 }
 
 
+PINNED = "pinned: "  # begins the line on pins that a feasible design pays for
+
+
 class VerdictSentence(NamedTuple):
     """The verdict in words: what is printed first of every design, wherever it is printed."""
 
@@ -40,9 +44,9 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
     """The verdict of a design in one sentence: its name, how many devices stand idle, and why.
 
     figures : what `design --json` says of the design (`advise.design_json.as_dict`); of it
-    `verdict`, `limits`, `devices` and `devices_used`, and of an impossible design `error`, are
-    read. A caller prints `.text`, or `.name` in bold in the colour of `.tone` and `.reason` after
-    it.
+    `verdict`, `limits`, `devices`, `devices_used`, `announced`, and of an impossible design
+    `error`, are read. A caller prints `.text`, or `.name` in bold in the colour of `.tone` and
+    `.reason` after it.
 
     >>> figures = {"verdict": "feasible", "limits": [], "devices": 8, "devices_used": 8}
     >>> verdict_sentence(figures).text
@@ -56,11 +60,36 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
         )
     idle = figures["devices"] - figures["devices_used"]
     name = f"{verdict.name}, {idle:,} devices idle" if idle else verdict.name
+    if figures.get("announced"):
+        name += f", on a chip that is {figures['announced']}"
+    if verdict.id == "feasible" and limits and limits[0].startswith(PINNED):
+        return VerdictSentence("warn", f"{name}, on pins that cost", limits[0][len(PINNED) :])
+    saving = figures.get("saving")
+    if saving and verdict.met:
+        name += f", but {_dearer(saving)} than it need be"
+        reasons = [] if verdict.id == "feasible" else [beside_name(line) for line in limits[:1]]
+        return VerdictSentence("warn", name, "; ".join([*reasons, cured(saving)]))
     if verdict.id == "feasible" or not limits:
         return VerdictSentence(
             verdict.tone, name, "a plan fits, and no stated constraint is violated"
         )
     return VerdictSentence(verdict.tone, name, beside_name(limits[0]))
+
+
+def _dearer(saving: Saving) -> str:
+    """By how much a design is dearer, or takes longer, than after a change."""
+    saved = saving["saved_usd"]
+    if saved is not None and saved > 0:
+        return f"{usd(saved)} dearer"
+    return f"{percent(saving['share'], 0)} longer"
+
+
+def cured(saving: Saving) -> str:
+    """A change that saves, with the likely days and dollars after it."""
+    likely = saving["likely"]
+    figures = [days(likely["days"])] if likely["days"] is not None else []
+    figures += [usd(likely["cost_usd"])] if likely["cost_usd"] is not None else []
+    return f"{saving['change']} → {', '.join(figures)}"
 
 
 def loss_name(part: str, offload: str = Offload.NONE) -> str:

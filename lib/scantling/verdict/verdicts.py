@@ -9,15 +9,12 @@ from ..catalogue.load import filled
 
 @record
 class Verdict:
-    """One verdict. `met`: the plan fits and every stated constraint holds;
-    `launch`: a kit is written, with a warning where it is not plainly feasible; `tone`: good, warn
-    or
+    """One verdict. `met`: the plan fits and every stated constraint holds; `tone`: good, warn or
     bad, for whoever colours it."""
 
     id: str
     exit: int
     met: bool
-    launch: bool
     name: str
     short: str
     tone: str

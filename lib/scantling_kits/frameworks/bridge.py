@@ -23,6 +23,7 @@ def builds(m: Model) -> Model:
 def gaps(launch: LaunchPlan) -> Iterator[Gap]:
     """What of the model and plan has no key."""
     yield from megatron.sharing_gaps(launch)
+    yield from megatron.muon_gaps(launch)
     yield from megatron.plan_gaps(launch)
     yield from megatron.model_gaps(launch)
     if launch.plan.vpp > 1 and core.stacked(layers_of(launch.model.pattern)):
@@ -34,10 +35,11 @@ def notes(launch: LaunchPlan) -> list[str]:
     constants = constants_note(launch, megatron.rotary(launch))
     out = [f"{constants}; recipes of known models are in megatron.bridge.recipes."]
     out += megatron.hybrid_note(launch)
-    scale = "model.moe_router_topk_scaling_factor is not in the design"
-    out += megatron.router_note(launch, scale)
+    out += megatron.optimizer_note(launch)
+    out += megatron.router_note(launch, "model.moe_router_topk_scaling_factor")
     out += megatron.dispatcher_note(launch)
-    attention = "" if launch.phase.precision == "mxfp8" else "attention in 8 bit"
+    out += megatron.formats_note(launch)
+    attention = "" if core.low_attention(launch) else core.attention_words(launch, "")
     if options := core.options_note(launch, core.unset_options(launch, attention)):
         out.append(options)
     return out
@@ -63,6 +65,7 @@ def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     return {
         "bridge.overrides": "".join(f"{line}\n" for line in overrides(launch, run)),
         "pretrain_bridge.py": source("pretrain_bridge.py"),
+        **megatron.format_files(launch),
     }
 
 
@@ -79,7 +82,6 @@ FRAMEWORK = replace(
             values=("bf16", "fp16", "fp8", "fp8-current", "fp8-block", "mxfp8", "nvfp4"),
             why="the recipes are 16 bit, fp8 and fp4",
         ),
-        "optimizer": Domain(values=("adamw",), why="the recipe's optimizer is distributed Adam"),
     },
     saves=replace(
         megatron.FRAMEWORK.saves,

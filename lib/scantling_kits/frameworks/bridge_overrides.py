@@ -4,12 +4,15 @@ What a release of Megatron-Bridge calls its options stands here alone.
 """
 
 from scantling.catalogue.models.patterns import layers_of
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 
 from ..quote import hydra
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
+from ..settings import Chosen, chosen
 from ..values import RunValues
 from . import megatron_core as core
+from .megatron_settings import OPTIONS
 
 RECIPES = {
     "bf16": "bf16_mixed",
@@ -20,6 +23,7 @@ RECIPES = {
     "mxfp8": "bf16_with_mxfp8_mixed",
     "nvfp4": "bf16_with_nvfp4_mixed",
 }
+GATHERED = ("fp8", "fp8-current", "mxfp8")  # whose preset gathers weights in 8 bit
 
 
 def overrides(launch: LaunchPlan, run: RunValues) -> list[str]:
@@ -35,11 +39,20 @@ def overrides(launch: LaunchPlan, run: RunValues) -> list[str]:
         *kernels(launch),
         *recompute(launch),
         *sharding(launch),
+        *optimizer(launch),
         *formats(launch),
         *training(launch, plan),
         *checkpoints(launch),
         *constants(launch),
+        *(override(option) for option in chosen(OPTIONS, launch)),
     ]
+
+
+def override(option: Chosen) -> str:
+    """An option as Hydra reads it."""
+    if isinstance(option.value, tuple):
+        return f"{option.name}=[{','.join(option.value)}]"
+    return f"{option.name}={hydra(option.value)}"
 
 
 def shape(launch: LaunchPlan) -> list[str]:
@@ -126,8 +139,6 @@ def attention(launch: LaunchPlan) -> list[str]:
             f"model.qk_head_dim={m.qk_nope}",
             f"model.qk_pos_emb_head_dim={m.qk_rope}",
             f"model.v_head_dim={m.v_head_dim}",
-            "model.rope_type='rope'",
-            "model.apply_rope_fusion=false",
         ]
     else:
         out += [
@@ -188,11 +199,6 @@ def dispatch(launch: LaunchPlan) -> list[str]:
         ]
     else:
         out = [f"model.moe_token_dispatcher_type={hydra(core.plain_dispatcher(launch))}"]
-    if limit := core.group_limit(launch):
-        out += [
-            f"model.moe_router_num_groups={limit.groups}",
-            f"model.moe_router_group_topk={limit.most}",
-        ]
     if does.capacity_factor > 0:
         out.append(f"model.moe_expert_capacity_factor={does.capacity_factor}")
         if deep != "deepep":
@@ -213,7 +219,6 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             "model.moe_paged_stash_buffer_size_factor_cpu=1.0",
             "model.use_transformer_engine_op_fuser=true",
             "model.moe_mlp_glu_interleave_size=32",
-            "model.moe_hybridep_num_sms=32",
         ]
     return out
 
@@ -228,10 +233,7 @@ def router(launch: LaunchPlan) -> list[str]:
             "model.moe_router_load_balancing_type='seq_aux_loss'",
             "model.moe_aux_loss_coeff=0.0001",
         ]
-    out = ["model.moe_router_load_balancing_type='aux_loss'", "model.moe_aux_loss_coeff=0.001"]
-    if m.top_k == 1:
-        out.append("model.moe_router_pre_softmax=true")
-    return out
+    return ["model.moe_router_load_balancing_type='aux_loss'", "model.moe_aux_loss_coeff=0.001"]
 
 
 def further_tokens(launch: LaunchPlan) -> list[str]:
@@ -291,14 +293,14 @@ def kernels(launch: LaunchPlan) -> list[str]:
 
 def recompute(launch: LaunchPlan) -> list[str]:
     """What the backward pass computes again."""
-    if launch.plan.recompute == "full":
+    if launch.plan.recompute == Recompute.FULL:
         method, layers = core.full_recompute(launch)
         return [
             "model.recompute_granularity='full'",
             f"model.recompute_method={hydra(method)}",
             f"model.recompute_num_layers={layers}",
         ]
-    if launch.plan.recompute == "selective":
+    if launch.plan.recompute == Recompute.SELECTIVE:
         modules = ",".join(core.recompute_modules(launch))
         return ["model.recompute_granularity='selective'", f"model.recompute_modules=[{modules}]"]
     return []
@@ -308,14 +310,16 @@ def sharding(launch: LaunchPlan) -> list[str]:
     """What data-parallel ranks share, on which of several sites. States on the host are the
     distributed optimizer's, of one rank too."""
     p = launch.plan
-    shares = p.sharding != "none"
+    shares = p.sharding != Sharding.NONE
     fsdp = p.sharding in core.FSDP_STRATEGY
-    distributed = hydra(shares or p.offload == "optimizer")
+    muon = launch.phase.optimizer == "muon"
+    low = p.offload == Offload.OPTIMIZER or launch.phase.optimizer == "adamw-bf16"
+    distributed = hydra((shares or low) and not muon)
     out = [
         f"ddp.use_distributed_optimizer={distributed}",
         f"optimizer.use_distributed_optimizer={distributed}",
         f"ddp.overlap_grad_reduce={hydra(shares)}",
-        f"ddp.overlap_param_gather={hydra(shares)}",
+        f"ddp.overlap_param_gather={hydra(shares and not muon)}",
         f"ddp.use_megatron_fsdp={hydra(fsdp)}",
         "ddp.data_parallel_sharding_strategy="
         + hydra(core.FSDP_STRATEGY.get(p.sharding, "no_shard")),
@@ -327,7 +331,7 @@ def sharding(launch: LaunchPlan) -> list[str]:
         ]
     if fsdp:
         out += ["model.gradient_accumulation_fusion=false", "ddp.average_in_collective=false"]
-    if p.offload == "optimizer":
+    if p.offload == Offload.OPTIMIZER:
         out += [
             "optimizer.optimizer_cpu_offload=true",
             "optimizer.optimizer_offload_fraction=1.0",
@@ -336,14 +340,49 @@ def sharding(launch: LaunchPlan) -> list[str]:
     return out
 
 
+def optimizer(launch: LaunchPlan) -> list[str]:
+    """The optimizer where it is not the recipe's own, Adam with fp32 moments. Formats of moments
+    are set in pretrain_bridge.py: they are no text. Muon is as Megatron-Bridge has it
+    (distributed_muon_with_cosine_annealing): whole matrices over the ranks, the rest by Adam."""
+    name = launch.phase.optimizer
+    if name == "muon":
+        whole = "dist_muon" if launch.plan.sharding != Sharding.NONE else "muon"
+        return [
+            f"optimizer.optimizer={hydra(whole)}",
+            "optimizer.muon_momentum=0.95",
+            "optimizer.muon_scale_mode='spectral'",
+            "optimizer.muon_num_ns_steps=5",
+            "optimizer.muon_tp_mode='blockwise'",
+        ]
+    if name == "sgd":
+        return ["optimizer.optimizer='sgd'"]
+    if name == "adamw-bf16":
+        return ["optimizer.use_precision_aware_optimizer=true"]
+    return []
+
+
 def formats(launch: LaunchPlan) -> list[str]:
     """Number formats of products and gradients."""
     precision = launch.phase.precision
     out = [f"mixed_precision={hydra(RECIPES[precision])}"]
     if core.narrow(launch):
         out += ["mixed_precision.grad_reduce_in_fp32=false", "ddp.grad_reduce_in_fp32=false"]
-    if launch.does.fp8_attention > 0 and precision == "mxfp8":
+    if core.low_attention(launch):
         out.append("mixed_precision.fp8_dot_product_attention=true")
+    if precision in GATHERED and not core.gathers_low(launch):
+        out.append("mixed_precision.fp8_param_gather=false")
+        if precision == Precision.MXFP8:
+            out.append("mixed_precision.reuse_grad_buf_for_mxfp8_param_ag=false")
+    if precision == Precision.FP8_CURRENT:
+        out.append("mixed_precision.first_last_layers_bf16=false")
+    if precision == Precision.NVFP4 and launch.plan.sharding != Sharding.ZERO1:
+        out.append("mixed_precision.fp4_param_gather=false")
+    if last := core.kept_layers(launch):
+        out += [
+            "mixed_precision.first_last_layers_bf16=true",
+            "mixed_precision.num_layers_at_start_in_bf16=0",
+            f"mixed_precision.num_layers_at_end_in_bf16={last}",
+        ]
     return out
 
 
@@ -369,7 +408,8 @@ def checkpoints(launch: LaunchPlan) -> list[str]:
     out = [
         f"checkpoint.save_interval={launch.save_steps}",
         f"checkpoint.ckpt_format={hydra('fsdp_dtensor' if fsdp else 'torch_dist')}",
-        f"checkpoint.async_save={hydra(not fsdp)}",
+        "checkpoint.async_save=true",
+        "checkpoint.use_persistent_ckpt_worker=true",
     ]
     if len(launch.tiers) > 1 and not fsdp:
         out += [
@@ -393,6 +433,7 @@ def constants(launch: LaunchPlan) -> list[str]:
         "model.attention_dropout=0.0",
         "model.hidden_dropout=0.0",
         "validation.eval_iters=0",
+        f"dist.distributed_timeout_minutes={launch.first_hang_s // 60}",
         f"dist.distributed_timeout_seconds_after_init={launch.hang_s}",
         f"rng.seed={SEED}",
         f"dataset.random_seed={SEED}",

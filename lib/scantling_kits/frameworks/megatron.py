@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Offload, Precision, Sharding
 
 from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
+from ..render import source
 from ..values import RunValues
 from . import megatron_core as core
 from .megatron_args import arguments
@@ -73,7 +75,7 @@ def sharing_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     p = launch.plan
     fully = p.sharding in core.FSDP_STRATEGY
     optimizer = launch.phase.optimizer
-    if launch.sync and (fully or (optimizer == "muon" and p.sharding == "zero1")):
+    if launch.sync and (fully or (optimizer == "muon" and p.sharding == Sharding.ZERO1)):
         why = (
             "Megatron-FSDP and Muon share their states over all data-parallel ranks as written "
             "here, those of other sites too"
@@ -84,8 +86,8 @@ def sharing_gaps(launch: LaunchPlan) -> Iterator[Gap]:
             launch, "copies near the devices are of torch_dist alone, not of Megatron-FSDP"
         )
     yield from recovery_gaps(launch)
-    several = p.sharding == "none" and p.dp * p.cp > 1
-    if several and (p.offload != "none" or optimizer == "adamw-bf16"):
+    several = p.sharding == Sharding.NONE and p.dp * p.cp > 1
+    if several and (p.offload != Offload.NONE or optimizer == "adamw-bf16"):
         why = "optimizer states on the hosts, or in 16 bit, are its distributed optimizer's alone"
         yield Gap("sharding", p.sharding, why)
 
@@ -101,9 +103,9 @@ def muon_gaps(launch: LaunchPlan) -> Iterator[Gap]:
             "layer by layer (zero1), and its FSDP refuses Muon"
         )
         yield Gap("sharding", p.sharding, why)
-    if p.precision == "fp16":
+    if p.precision == Precision.FP16:
         yield Gap("precision", p.precision, "Megatron's Muon refuses fp16")
-    if p.offload != "none":
+    if p.offload != Offload.NONE:
         yield Gap("offload", p.offload, "only Adam's states are offloaded")
 
 
@@ -112,6 +114,7 @@ def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     yield from recompute_gaps(launch)
     yield from engine_gaps(launch)
     yield from stage_gaps(launch)
+    yield from core.dispatcher_gaps(launch)
     p = launch.plan
     m = launch.model
     if m.is_moe and p.tp > 1 and not p.sp:
@@ -120,7 +123,7 @@ def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     if m.index_heads and p.cp > 1 and p.cp_type != "all-gather":
         why = "its sparse attention takes keys that are gathered (all-gather) alone"
         yield Gap("cp_type", p.cp_type, why)
-    if p.precision == "fp32" and p.pp > 1:
+    if p.precision == Precision.FP32 and p.pp > 1:
         yield Gap(
             "precision",
             p.precision,
@@ -135,7 +138,7 @@ def recompute_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     if "mlp_act" in modules and not launch.model.is_moe:
         why = "--recompute-modules moe_act repeats the activations of experts alone"
         yield Gap("recompute_modules", modules, why)
-    if launch.plan.precision == "fp8" and {"norm", "mlp_act"} & {*modules}:
+    if launch.plan.precision == Precision.FP8 and {"norm", "mlp_act"} & {*modules}:
         why = "layernorm and moe_act are not repeated under delayed scaling"
         yield Gap("recompute_modules", modules, why)
 
@@ -217,24 +220,27 @@ def rotary(launch: LaunchPlan) -> bool:
 def notes(launch: LaunchPlan) -> list[str]:
     """Constants, what has to be installed besides, the router, and options that are not set."""
     out = [f"{constants_note(launch, rotary(launch))}."]
-    if launch.phase.optimizer == "muon":
-        out.append(
-            "Muon needs `pip install emerging-optimizers`; the 0.19 release takes "
-            "--use-distributed-optimizer beside it as whole matrices over the data-parallel ranks, "
-            "and steps embeddings, head and norms by Adam."
-        )
+    out += optimizer_note(launch)
     out += hybrid_note(launch)
     out.append("Garbage is collected by hand every 100 steps, so that no rank pauses alone.")
-    out += router_note(
-        launch,
-        "the scale of the weights is not in the design (DeepSeek-V3 itself: "
-        "--moe-router-topk-scaling-factor 2.5)",
-    )
+    out += router_note(launch, "--moe-router-topk-scaling-factor")
     out += dispatcher_note(launch)
-    attention = "attention in 8 bit, for which Megatron-LM has no flag and megatron-bridge has"
+    out += formats_note(launch)
+    out.append(
+        "The loss is Megatron's own fused kernel: 0.19.2 refuses Transformer Engine's, which "
+        "Megatron-Bridge's recipes take, for its stability."
+    )
+    attention = core.attention_words(
+        launch, ", for which Megatron-LM has no flag and megatron-bridge has"
+    )
     if options := core.options_note(launch, core.unset_options(launch, attention)):
         out.append(options)
-    if launch.phase.precision in ("fp8", "fp8-current", "fp8-block", "mxfp8"):
+    if launch.phase.precision in (
+        Precision.FP8,
+        Precision.FP8_CURRENT,
+        Precision.FP8_BLOCK,
+        Precision.MXFP8,
+    ):
         out.append(
             "Attention, router, norms and the output head stay in bf16; --first-last-layers-bf16 "
             "keeps one layer at each end so too."
@@ -254,16 +260,64 @@ def hybrid_note(launch: LaunchPlan) -> list[str]:
     ]
 
 
-def router_note(launch: LaunchPlan, scale: str) -> list[str]:
-    """How the router scores and balances; `scale`: where the scale of its weights is."""
-    if not launch.model.is_moe:
+def optimizer_note(launch: LaunchPlan) -> list[str]:
+    """What Muon needs, and how its states are shared."""
+    if launch.phase.optimizer != "muon":
         return []
-    if launch.model.router_buffers:
+    return [
+        "Muon needs `pip install emerging-optimizers`; the 0.19 release spreads whole matrices "
+        "over the data-parallel ranks, and steps embeddings, head and norms by Adam."
+    ]
+
+
+def router_note(launch: LaunchPlan, scale: str) -> list[str]:
+    """How the router scores and balances; `scale`: the option for the scale of its weights."""
+    m = launch.model
+    if not m.is_moe:
+        return []
+    factor = f"; {scale} is not set, since the catalogue does not know the model's own"
+    if m.router_scale:
+        factor = f"; its weights are multiplied by {m.router_scale:g}, as the model's own"
+    if m.router_buffers:
         return [
             "The router scores by sigmoid and balances by a bias on each expert, as the model's "
-            f"files have it; {scale}."
+            f"files have it{factor}."
         ]
-    return ["The router is softmax with an auxiliary loss of 1e-3: set the model's own."]
+    first = ", taken before experts are chosen" if m.router_pre_softmax else ""
+    return [
+        f"The router is softmax{first} with an auxiliary loss of 1e-3: set the model's "
+        f"own{factor if m.router_scale else ''}."
+    ]
+
+
+def formats_note(launch: LaunchPlan) -> list[str]:
+    """What keeps another format than the run's."""
+    if launch.phase.precision != Precision.NVFP4:
+        return []
+    last = core.kept_layers(launch)
+    if not last:
+        return [
+            "All layers run in NVFP4, as in the maker's recipes for this kind of model, which "
+            "measure speed. Published training in NVFP4 keeps about 15 % of the layers, the last, "
+            "in bf16 (arXiv 2509.25149): first_last_layers_bf16 with num_layers_at_start_in_bf16 0 "
+            "and num_layers_at_end_in_bf16. Run 1,000 steps both ways before the run."
+        ]
+    named = ""
+    if core.layer_formats(launch):
+        named = (
+            "; quantization.yaml keeps attention's products, the latent projections of experts and "
+            "the modules of further tokens in bf16 and Mamba's output in MXFP8"
+        )
+    return [
+        f"The last {last} blocks stay in bf16, as the maker's recipe of this kind of model{named}."
+    ]
+
+
+def format_files(launch: LaunchPlan) -> dict[str, str]:
+    """quantization.yaml, where products have formats of their own by name."""
+    if not core.layer_formats(launch):
+        return {}
+    return {"quantization.yaml": source("quantization.yaml")}
 
 
 def dispatcher_note(launch: LaunchPlan) -> list[str]:
@@ -300,7 +354,7 @@ def sites_text(launch: LaunchPlan, mapping: str, instances: str) -> str:
             f"{mapping} puts data parallelism outermost, so that the stages of a replica stay "
             "inside a site; "
         )
-    if launch.plan.sharding == "none":
+    if launch.plan.sharding == Sharding.NONE:
         return f"{outer}gradients go in one all-reduce over all ranks"
     return (
         f"{outer}{instances} {launch.cluster.sites} shares optimizer states inside a site, and "
@@ -310,7 +364,8 @@ def sites_text(launch: LaunchPlan, mapping: str, instances: str) -> str:
 
 def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     """megatron.args."""
-    return {"megatron.args": "".join(f"{line}\n" for line in arguments(launch, run))}
+    args = {"megatron.args": "".join(f"{line}\n" for line in arguments(launch, run))}
+    return args | format_files(launch)
 
 
 FRAMEWORK = Framework(
@@ -332,7 +387,7 @@ FRAMEWORK = Framework(
     whole="checkpoints/latest_*",
     domain={
         "sharding": Domain(
-            values=("zero1", "none", "zero3", "zero2"),
+            values=(Sharding.ZERO1, Sharding.NONE, Sharding.ZERO3, Sharding.ZERO2),
             why=(
                 "Megatron shards optimizer states (zero1), or with Megatron-FSDP all of them over "
                 "all data-parallel ranks; shard groups are not judged here"
@@ -349,7 +404,16 @@ FRAMEWORK = Framework(
             values=("none", "optimizer"), why="Megatron offloads optimizer states, not weights"
         ),
         "precision": Domain(
-            values=("bf16", "fp16", "fp8", "fp8-current", "fp8-block", "mxfp8", "nvfp4", "fp32"),
+            values=(
+                Precision.BF16,
+                Precision.FP16,
+                Precision.FP8,
+                Precision.FP8_CURRENT,
+                Precision.FP8_BLOCK,
+                Precision.MXFP8,
+                Precision.NVFP4,
+                Precision.FP32,
+            ),
             why="Transformer Engine has no recipe with scales by row, nor for mxfp4",
         ),
         "optimizer": Domain(
@@ -424,7 +488,6 @@ FRAMEWORK = Framework(
     ),
     ordered_launch=True,
     source="MEGATRON_LM",
-    without_data="it stops at the empty path",
     command=(
         '"${MEGATRON_LM:?the folder of a Megatron-LM checkout}/pretrain_$MODEL.py" "${ARGS[@]}" '
         '--save "$RUN_DIR/checkpoints" --load "$RUN_DIR/checkpoints" --tensorboard-dir '
@@ -440,6 +503,8 @@ FRAMEWORK = Framework(
         'if [ -n "${DATA:-}" ]; then DATA_ARGS+=(--split "99,1,0" --data-cache-path '
         '"$RUN_DIR/data-cache"); fi\n'
         'if [ -z "${DATA:-}" ] && [ "$MOCK_DATA" = 1 ]; then DATA_ARGS=(--mock-data); fi\n'
+        'if [ -f "$HERE/quantization.yaml" ]; then DATA_ARGS+=(--te-precision-config-file '
+        '"$HERE/quantization.yaml"); fi\n'
         'if [ -n "${TOKENIZER:-}" ]; then DATA_ARGS+=(--tokenizer-type HuggingFaceTokenizer '
         '--tokenizer-model "$TOKENIZER"); fi'
     ),

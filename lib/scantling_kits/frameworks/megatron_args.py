@@ -4,12 +4,15 @@ What a release of Megatron-LM calls its options stands here alone.
 """
 
 from scantling.catalogue.models.patterns import layers_of
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 
 from ..quote import sh
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
+from ..settings import chosen
 from ..values import RunValues
 from . import megatron_core as core
+from .megatron_settings import OPTIONS, flag
 
 FP8_RECIPES = {
     "fp8": "delayed",
@@ -39,6 +42,7 @@ def arguments(launch: LaunchPlan, run: RunValues) -> list[str]:
         *regularisation(),
         *checkpoints(launch),
         *watching(launch, plan),
+        *(flag(option) for option in chosen(OPTIONS, launch)),
     ]
 
 
@@ -127,8 +131,6 @@ def attention(launch: LaunchPlan) -> list[str]:
             f"--qk-head-dim {m.qk_nope}",
             f"--qk-pos-emb-head-dim {m.qk_rope}",
             f"--v-head-dim {m.v_head_dim}",
-            "--rope-type rope",
-            "--no-rope-fusion",
         ]
         if m.q_lora:
             out.append(f"--q-lora-rank {m.q_lora}")
@@ -200,8 +202,6 @@ def dispatch(launch: LaunchPlan) -> list[str]:
         out = ["--moe-token-dispatcher-type flex", f"--moe-flex-dispatcher-backend {deep}"]
     else:
         out = [f"--moe-token-dispatcher-type {core.plain_dispatcher(launch)}"]
-    if limit := core.group_limit(launch):
-        out += [f"--moe-router-num-groups {limit.groups}", f"--moe-router-group-topk {limit.most}"]
     if does.capacity_factor > 0:
         out.append(f"--moe-expert-capacity-factor {does.capacity_factor:g}")
         if deep != "deepep":
@@ -221,7 +221,6 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             "--moe-paged-stash-buffer-size-factor-cpu 1.0",
             "--use-transformer-engine-op-fuser",
             "--moe-mlp-glu-interleave-size 32",
-            "--moe-hybridep-num-sms 32",
         ]
     return out
 
@@ -237,10 +236,7 @@ def router(launch: LaunchPlan) -> list[str]:
             "--moe-router-load-balancing-type seq_aux_loss",
             "--moe-aux-loss-coeff 1e-4",
         ]
-    out = ["--moe-router-load-balancing-type aux_loss", "--moe-aux-loss-coeff 1e-3"]
-    if m.top_k == 1:
-        out.append("--moe-router-pre-softmax")
-    return out
+    return ["--moe-router-load-balancing-type aux_loss", "--moe-aux-loss-coeff 1e-3"]
 
 
 def further_tokens(launch: LaunchPlan) -> list[str]:
@@ -287,7 +283,7 @@ def stages(launch: LaunchPlan) -> list[str]:
 
 def low_memory_states(launch: LaunchPlan) -> bool:
     """Whether states are in 16 bit or on the host: the distributed optimizer's, of one rank too."""
-    return launch.phase.optimizer == "adamw-bf16" or launch.plan.offload == "optimizer"
+    return launch.phase.optimizer == "adamw-bf16" or launch.plan.offload == Offload.OPTIMIZER
 
 
 def sharding(launch: LaunchPlan) -> list[str]:
@@ -301,7 +297,7 @@ def sharding(launch: LaunchPlan) -> list[str]:
             "--use-distributed-optimizer",
             "--no-gradient-accumulation-fusion",
         ]
-    elif p.sharding == "zero1":
+    elif p.sharding == Sharding.ZERO1:
         out += ["--use-distributed-optimizer", "--overlap-grad-reduce", "--overlap-param-gather"]
         if launch.sync:
             out.append(f"--num-distributed-optimizer-instances {launch.cluster.sites}")
@@ -332,14 +328,14 @@ def kernels(launch: LaunchPlan) -> list[str]:
 
 def recompute(launch: LaunchPlan) -> list[str]:
     """What the backward pass computes again."""
-    if launch.plan.recompute == "full":
+    if launch.plan.recompute == Recompute.FULL:
         method, layers = core.full_recompute(launch)
         return [
             "--recompute-granularity full",
             f"--recompute-method {method}",
             f"--recompute-num-layers {layers}",
         ]
-    if launch.plan.recompute == "selective":
+    if launch.plan.recompute == Recompute.SELECTIVE:
         modules = " ".join(core.recompute_modules(launch))
         return ["--recompute-granularity selective", f"--recompute-modules {modules}"]
     return []
@@ -350,22 +346,28 @@ def formats(launch: LaunchPlan) -> list[str]:
     p = launch.plan
     job = launch.phase
     out = []
-    if p.offload == "optimizer":
+    if p.offload == Offload.OPTIMIZER:
         out += ["--optimizer-cpu-offload", "--optimizer-offload-fraction 1.0"]
-    if job.precision != "fp32":
-        out.append("--fp16" if job.precision == "fp16" else "--bf16")
+    if job.precision != Precision.FP32:
+        out.append("--fp16" if job.precision == Precision.FP16 else "--bf16")
         if core.narrow(launch):
             out.append("--grad-reduce-in-bf16")
     if job.precision in FP8_RECIPES:
-        whole = job.precision in ("fp8-block", "mxfp8")
+        whole = job.precision in (Precision.FP8_BLOCK, Precision.MXFP8)
         out += [
             f"--fp8-format {'e4m3' if whole else 'hybrid'}",
             f"--fp8-recipe {FP8_RECIPES[job.precision]}",
         ]
-        if launch.does.fp8_gather > 0 and p.sharding != "none":
+        if core.gathers_low(launch):
             out.append("--fp8-param-gather")
-    elif job.precision == "nvfp4":
+    elif job.precision == Precision.NVFP4:
         out.append("--fp4-format e2m1")
+        if last := core.kept_layers(launch):
+            out += [
+                "--first-last-layers-bf16",
+                "--num-layers-at-start-in-bf16 0",
+                f"--num-layers-at-end-in-bf16 {last}",
+            ]
     if low_memory_states(launch):
         out.append("--use-precision-aware-optimizer")
     if job.optimizer == "adamw-bf16":
@@ -410,9 +412,7 @@ def checkpoints(launch: LaunchPlan) -> list[str]:
         f"--save-interval {launch.save_steps}",
         f"--ckpt-format {'fsdp_dtensor' if fsdp else 'torch_dist'}",
     ]
-    if fsdp:
-        return out
-    if len(launch.tiers) > 1:
+    if len(launch.tiers) > 1 and not fsdp:
         out += [
             "--non-persistent-ckpt-type local",
             f"--non-persistent-save-interval {launch.near_save_steps}",
@@ -432,7 +432,7 @@ def watching(launch: LaunchPlan, plan: Schedule) -> list[str]:
     before it looks."""
     return [
         "--exit-signal-handler",
-        f"--distributed-timeout-minutes {max(10, launch.lead_s // 60)}",
+        f"--distributed-timeout-minutes {launch.first_hang_s // 60}",
         f"--distributed-timeout-seconds-after-init {launch.hang_s}",
         "--log-interval 10",
         "--log-throughput",

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 from scantling.catalogue.models.patterns import counted, layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 from scantling.physics.software import HYBRIDEP, UCCL
 
-from ..record import LaunchPlan
+from ..record import Gap, LaunchPlan
 
 CP = {"ring": "p2p", "all-gather": "all_gather", "ulysses": "a2a"}
 FSDP_STRATEGY = {"zero2": "optim_grads", "zero3": "optim_grads_params"}
@@ -117,20 +118,41 @@ def recompute_modules(launch: LaunchPlan) -> list[str]:
     return [modules[m] for m in launch.plan.recompute_modules if m != "layers"]
 
 
-def dispatcher(launch: LaunchPlan) -> str:
-    """What sends a token once to each rank, where the step counts on it and the chip has it:
-    DeepEP on boards of up to eight, which is not written for racks, be it one tray of them;
-    nothing elsewhere."""
+def racked(launch: LaunchPlan) -> bool:
+    """Whether NVLink joins more devices than a board of eight."""
     k = launch.cluster
+    return max(k.scale_up_domain, k.accelerator.scale_up_domain_max) > max(k.devices_per_node, 8)
+
+
+def dispatcher(launch: LaunchPlan) -> str:
+    """What sends a token once to each rank, where the step counts on it and the chip has it: the
+    one that the design names, else HybridEP on racks and DeepEP on boards. DeepEP is not written
+    for racks, be it one tray of them (flex_dispatcher_backend.py: Ampere, Hopper, B200 and B300);
+    nothing elsewhere."""
     p = launch.plan
     if not (launch.does.dedup_dispatch > 0 and launch.kin.modern and p.ep * p.etp > 1):
         return ""
-    if launch.does.dedup_dispatch == HYBRIDEP:
-        return "hybridep"
     if launch.does.dedup_dispatch == UCCL:
         return "deepep"  # whose interface it has
-    domain = max(k.scale_up_domain, k.accelerator.scale_up_domain_max)
-    return "hybridep" if domain > max(k.devices_per_node, 8) else "deepep"
+    if racked(launch) or launch.does.dedup_dispatch == HYBRIDEP:
+        return "hybridep"
+    return "deepep"
+
+
+def dispatcher_gaps(launch: LaunchPlan) -> list[Gap]:
+    """A dispatcher that the design names and the chip does not have."""
+    if launch.dispatcher != "deepep" or dispatcher(launch) != "hybridep":
+        return []
+    return [
+        Gap(
+            "moe_dispatcher",
+            "deepep",
+            "DeepEP is written for boards of Ampere, Hopper, B200 and B300, not for racks that "
+            "NVLink joins",
+            "hybridep",
+            "the step that the design counts with hybridep",
+        )
+    ]
 
 
 def plain_dispatcher(launch: LaunchPlan) -> str:
@@ -146,18 +168,76 @@ class GroupLimit(NamedTuple):
 
 
 def group_limit(launch: LaunchPlan) -> GroupLimit | None:
-    """The limit on groups that the step counts on; None where the experts have no such groups."""
+    """Groups of experts that a token may visit some of: those that the step counts on (nodes of
+    the expert group), else those that the model was trained with; None without any."""
     m = launch.model
     most = int(launch.does.group_limit)
     groups = launch.plan.ep * launch.plan.etp // launch.cluster.scale_up_domain
-    if most and most < groups and m.experts % groups == 0 and m.top_k >= most:
+    counted = most and most < groups and m.experts % groups == 0 and m.top_k >= most
+    trained = m.router_groups > 1 and m.experts % m.router_groups == 0
+    if trained and (not counted or groups == m.router_groups):
+        return GroupLimit(m.router_groups, m.router_group_topk)
+    if counted:
         return GroupLimit(groups, most)
     return None
 
 
+def gathers_low(launch: LaunchPlan) -> bool:
+    """Whether weights are gathered in 8 bit: where the step counts on it, but for scales by block,
+    whose preset keeps 16 bit (mixed_precision.py of Megatron-Bridge, subchannel scaling)."""
+    low = ("fp8", "fp8-current", "mxfp8")
+    p = launch.plan
+    counted = bool(launch.does.fp8_gather > 0)
+    return counted and launch.phase.precision in low and p.sharding != Sharding.NONE
+
+
+# chips on which the recipes of latent attention keep it in 16 bit (perf_recipes/deepseek: 8 bit on
+# B300 and GB300 alone)
+LATENT_IN_16_BIT = ("b200-sxm", "gb200-nvl72")
+
+
+def keeps_attention(launch: LaunchPlan) -> bool:
+    """Whether the makers' recipes keep attention in 16 bit on this chip, though its stack has it in
+    8 bit."""
+    return launch.model.attention == "mla" and launch.cluster.accelerator.id in LATENT_IN_16_BIT
+
+
+def low_attention(launch: LaunchPlan) -> bool:
+    """Whether attention runs in 8 bit, as the step counts on."""
+    counted = launch.does.fp8_attention > 0 and launch.phase.precision == Precision.MXFP8
+    return bool(counted) and not keeps_attention(launch)
+
+
+def attention_words(launch: LaunchPlan, lack: str) -> str:
+    """What is said of attention in 8 bit that is not set: that the makers leave it off on this
+    chip, or what a framework lacks."""
+    if keeps_attention(launch):
+        return "attention in 8 bit, which the makers' recipes leave off on this chip"
+    return f"attention in 8 bit{lack}"
+
+
+KEPT_SHARE = 0.15  # of the layers, the last: Nemotron-3 Super 14 of 88, Ultra 16 of 108
+
+
+def kept_layers(launch: LaunchPlan) -> int:
+    """Last blocks of a hybrid of latent experts that stay in bf16 under NVFP4, in whole pairs of a
+    mixer and experts; 0 where the maker's recipes keep none (mixed_precision.py of Megatron-Bridge
+    0.6.2, nemotron_3_super_bf16_with_nvfp4_mixed and _ultra_; arXiv 2509.25149: about 15 %)."""
+    if launch.phase.precision != Precision.NVFP4 or not launch.model.latent:
+        return 0
+    layers = launch.model.layers * blocks_of_layer(layers_of(launch.model.pattern))
+    return 2 * round(KEPT_SHARE * layers / 2)
+
+
+def layer_formats(launch: LaunchPlan) -> bool:
+    """Whether products have number formats of their own by name, in quantization.yaml: NVFP4 of a
+    hybrid of latent experts under the distributed optimizer."""
+    return kept_layers(launch) > 0 and launch.plan.sharding not in FSDP_STRATEGY
+
+
 def narrow(launch: LaunchPlan) -> bool:
     """Whether gradients are summed and sent in bf16; those of fp16 are 16 bit anyhow."""
-    return bool(launch.does.grad_bytes <= 2) and launch.phase.precision != "fp16"
+    return bool(launch.does.grad_bytes <= 2) and launch.phase.precision != Precision.FP16
 
 
 def overlaps_exchange(launch: LaunchPlan) -> bool:
@@ -168,36 +248,37 @@ def overlaps_exchange(launch: LaunchPlan) -> bool:
     m = launch.model
     experts = m.is_moe and not m.pattern and p.ep > 1
     pipeline = p.pp == 1 or p.vpp > 1
-    repeats = p.recompute == "full" or "moe" in p.recompute_modules
+    repeats = p.recompute == Recompute.FULL or "moe" in p.recompute_modules
     return (
         bool(launch.does.ep_overlap > 0)
         and experts
         and pipeline
         and not repeats
         and further_modules(m) <= 1
-        and launch.phase.precision != "fp32"
-        and p.sharding in ("none", "zero1")
+        and launch.phase.precision != Precision.FP32
+        and p.sharding in (Sharding.NONE, Sharding.ZERO1)
     )
 
 
 def graphs(launch: LaunchPlan) -> str:
     """Captured graphs that the step counts on and Megatron-Core takes (transformer_config.py,
     cuda_graph_impl): "whole", "layers" or nothing. The whole iteration with experts as the recipes
-    for MXFP8 do it, rows of a rank bounded and paged."""
+    for MXFP8 do it, rows of a rank bounded and paged; of hybrids the layers alone, as Nemotron's
+    recipes."""
     p = launch.plan
     m = launch.model
     able = (
         launch.kin.transformer_engine
-        and not m.pattern
-        and p.sharding in ("none", "zero1")
-        and p.offload == "none"
+        and p.sharding in (Sharding.NONE, Sharding.ZERO1)
+        and p.offload == Offload.NONE
     )
     if not able:
         return ""
-    if launch.does.graphs >= 2 and (not m.is_moe or paged_experts(launch)):
-        return "whole"
-    repeats = p.recompute == "full" or "moe" in p.recompute_modules
-    return "layers" if launch.does.graphs == 1 and not repeats else ""
+    if launch.does.graphs >= 2:
+        held = not stacked(layers_of(m.pattern)) and (not m.is_moe or paged_experts(launch))
+        return "whole" if held else ""
+    repeats = p.recompute == Recompute.FULL or "moe" in p.recompute_modules
+    return "layers" if launch.does.graphs > 0 and not repeats and captured_modules(launch) else ""
 
 
 def paged_experts(launch: LaunchPlan) -> bool:
@@ -205,7 +286,7 @@ def paged_experts(launch: LaunchPlan) -> bool:
     m = launch.model
     return (
         dispatcher(launch) == "hybridep"
-        and launch.phase.precision == "mxfp8"
+        and launch.phase.precision == Precision.MXFP8
         and m.mlp == "swiglu"
         and not (m.mlp_bias or m.out_bias)
         and bool(launch.does.capacity_factor <= 0)
@@ -213,8 +294,18 @@ def paged_experts(launch: LaunchPlan) -> bool:
 
 
 def captured_modules(launch: LaunchPlan) -> list[str]:
-    """What of a layer graphs of layers hold."""
-    return ["attn", "moe_router"] if launch.model.is_moe else ["attn", "mlp"]
+    """What of a layer graphs of layers hold: mixers, unless the step counts on the router alone,
+    and the router with what sorts its tokens. Dense feed-forwards of hybrids stay outside, as in
+    Nemotron-H's recipes."""
+    layers = layers_of(launch.model.pattern)
+    out = []
+    if launch.does.graphs >= 1:
+        out.append("attn")
+        if scans(layers):
+            out.append("mamba")
+    if launch.model.is_moe:
+        return [*out, "moe_router", "moe_preprocess"]
+    return [*out, "mlp"] if out and not stacked(layers) else out
 
 
 def overlaps_tensor_products(launch: LaunchPlan) -> bool:
@@ -234,7 +325,7 @@ def unset_options(launch: LaunchPlan, attention: str) -> list[str]:
     out = []
     if does.graphs >= 2 and not captured:
         out.append("graphs of the whole iteration")
-    if does.graphs == 1 and not captured:
+    if 0 < does.graphs < 2 and not captured:
         out.append("graphs of attention and router")
     experts = launch.model.is_moe and p.ep > 1
     if does.ep_overlap > 0 and experts and not overlaps_exchange(launch):

@@ -1,5 +1,7 @@
 """What several frameworks say alike."""
 
+from scantling.endure.reliability import RECOVERS
+
 from ..record import Gap, LaunchPlan, constants_source, norm_epsilon, rotary_base
 
 MOCK_DATA = (
@@ -18,7 +20,7 @@ def near_copies(launch: LaunchPlan, why: str = "it writes to RUN_DIR alone") -> 
 def recovery_gaps(launch: LaunchPlan) -> list[Gap]:
     """A lost node that the design goes on without."""
     recovery = launch.survival.recovery
-    if recovery != "elastic":
+    if recovery in RECOVERS:
         return []
     why = "the kit's replicas share the global batch evenly, and it does not go on with fewer"
     return [Gap("reliability.recovery", recovery, why, "in place, on spare nodes")]

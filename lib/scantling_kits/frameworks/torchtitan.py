@@ -6,6 +6,7 @@ from dataclasses import replace
 from scantling.base.records import Lines, record
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
+from scantling.catalogue.words import Precision, Recompute, Sharding
 
 from ..record import SEED, Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..render import render
@@ -21,7 +22,11 @@ SCHEDULES = {
     "zb-v": "ZBVZeroBubble",
     "dualpipe": "DualPipeV",
 }
-RECOMPUTES = {"full": "FullAC.Config()", "selective": "SelectiveAC.Config()", "none": "None"}
+RECOMPUTES: dict[str, str] = {
+    Recompute.FULL: "FullAC.Config()",
+    Recompute.SELECTIVE: "SelectiveAC.Config()",
+    Recompute.NONE: "None",
+}
 
 
 def formed(m: Model) -> Model:
@@ -87,9 +92,9 @@ def same_form(m: Model) -> bool:
 def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     """What of recompute, groups, experts and stages the library does not do."""
     p = launch.plan
-    if p.recompute == "full" and p.recompute_layers < all_layers(launch):
+    if p.recompute == Recompute.FULL and p.recompute_layers < all_layers(launch):
         yield Gap("recompute_layers", p.recompute_layers, "FullAC wraps every block")
-    if p.recompute == "selective" and not per_operation(launch):
+    if p.recompute == Recompute.SELECTIVE and not per_operation(launch):
         yield Gap(
             "recompute",
             p.recompute,
@@ -99,15 +104,18 @@ def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
             "more compute and less memory than the assessment counts, which repeats the attention "
             "core alone",
         )
-    if p.sharding == "hsdp" and p.shard_group % p.cp:
+    if p.sharding == Sharding.HSDP and p.shard_group % p.cp:
         yield Gap("shard_group", p.shard_group, "a shard group holds whole context groups")
-    if p.sharding == "none" and p.cp > 1:
+    if p.sharding == Sharding.NONE and p.cp > 1:
         why = "context-parallel ranks share one sharded copy"
         yield Gap("sharding", p.sharding, why)
     if p.ep > 1 and (dp_shard(launch) * p.cp * p.tp) % p.ep:
         yield Gap("ep", p.ep, "ep divides the ranks of one shard group")
     if launch.model.kv_heads % p.tp:
         yield Gap("tp", p.tp, "every rank has whole key-value heads")
+    if launch.phase.precision == Precision.NVFP4 and launch.model.is_moe:
+        why = "its NVFP4 converter is of linear layers, experts have none"
+        yield Gap("precision", launch.phase.precision, why)
     if p.pp > 1 and p.pp > p.grad_accum:
         yield Gap("pp", p.pp, "as many micro-batches as stages, at least")
 
@@ -136,13 +144,22 @@ def notes(launch: LaunchPlan) -> list[str]:
             "The step counts on gradients in 16 bit; torchtitan reduces them in fp32, the one "
             "value of training.mixed_precision_reduce: twice the bytes."
         )
-    deep = dispatcher(launch)
-    if launch.model.is_moe and deep:
+    deep = backend(launch)
+    if launch.model.is_moe and deep != "standard":
         out.append(
             "The step counts on tokens that travel once to each rank: comm_backend "
             f'"{deep}", which needs DeepEP 2 (github.com/deepseek-ai/DeepEP). Where it is not '
             'installed, "standard" trains the same and takes longer: measure both in the first '
             "hour."
+        )
+    if converters(launch, compiled=True):
+        precision = launch.phase.precision
+        rest = "; parameters are gathered in bf16"
+        if precision == Precision.NVFP4:
+            rest = ", the last 15 % of the layers too"
+        out.append(
+            f"Products in {precision} are torchao's, under torch.compile: `pip install torchao`, "
+            f"of the same month as torch. The output head and the router stay in bf16{rest}."
         )
     constants = constants_note(launch, rotary=not launch.model.position_rows)
     return [*out, f"{constants} (SHAPE)."]
@@ -158,7 +175,7 @@ def keep(copies: int, days: float) -> str:
 
 def sites(launch: LaunchPlan) -> str:
     """The options for several sites."""
-    if launch.plan.sharding == "none":
+    if launch.plan.sharding == Sharding.NONE:
         return "gradients go in one all-reduce over all ranks"
     return (
         f"data_parallel_replicate_degree {launch.plan.dp // launch.shards}: {launch.shards} ranks "
@@ -168,7 +185,7 @@ def sites(launch: LaunchPlan) -> str:
 
 def dp_shard(launch: LaunchPlan) -> int:
     """Data-parallel ranks that share one copy."""
-    return 1 if launch.plan.sharding == "none" else launch.shards
+    return 1 if launch.plan.sharding == Sharding.NONE else launch.shards
 
 
 @record
@@ -233,6 +250,40 @@ def layer_names(launch: LaunchPlan) -> list[list[str]]:
     return stages
 
 
+OUT_OF_8_BIT = ("lm_head", "router.gate")  # config_registry.py of llama3 405B and deepseek_v3 671B
+IN_MXFP8 = ("attention", "shared_experts", "feed_forward")  # deepseek_v3_debugmodel_mxfp8
+MXFP8_ROWS = 128  # of an expert, which the quantization kernel of Blackwell takes together
+KEPT_SHARE = 0.15  # of the layers, the last, in bf16: llama3_debugmodel_first_85_pct_layers_nvfp4
+
+
+def converters(launch: LaunchPlan, compiled: bool) -> list[str]:
+    """Expressions of the converters that bring the model to the phase's format, as the library's
+    own configurations have them: experts have one of their own."""
+    precision = launch.phase.precision
+    compiles = f"model_compile_enabled={compiled}"
+    moe = launch.model.is_moe
+    if precision == Precision.FP8_ROW:
+        out = [f"Float8LinearConverter.Config(filter_fqns={[*OUT_OF_8_BIT]}, {compiles})"]
+        return [*out, f"Float8GroupedExpertsConverter.Config({compiles})"] if moe else out
+    if precision == Precision.MXFP8:
+        out = [f"MXFP8LinearConverter.Config(fqns={[*IN_MXFP8]}, {compiles})"]
+        experts = f"MXFP8GroupedExpertsConverter.Config(pad_multiple={MXFP8_ROWS}, {compiles})"
+        return [*out, experts] if moe else out
+    if precision == Precision.NVFP4:
+        layers = f'nvfp4_bf16_tail_fqns(SHAPE["layers"], {KEPT_SHARE})'
+        return [f"NVFP4LinearConverter.Config(fqns={layers}, {compiles})"]
+    return []
+
+
+def backend(launch: LaunchPlan) -> str:
+    """What carries tokens to experts; in 8 bit the kinds that pad their rows (swap_token_dispatcher
+    takes the standard one and HybridEP)."""
+    chosen = dispatcher(launch) or "standard"
+    if chosen == "deepep" and launch.phase.precision in (Precision.FP8_ROW, Precision.MXFP8):
+        return "hybridep"
+    return chosen
+
+
 @record
 class TitanValues:
     """The values of a Trainer.Config."""
@@ -260,10 +311,14 @@ class TitanValues:
     compiled: bool
     async_tensor_parallel: bool
     hang_s: int
+    first_hang_s: int
     seed: int
     recompute: str
     save_steps: int
     keep: int
+    converters: list[str]
+    converter_names: list[str]
+    spmd_types: bool  # the back-end that NVFP4's products want
 
 
 def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
@@ -273,15 +328,16 @@ def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
     times = schedule(launch, run)
     shard = dp_shard(launch)
     compiled = bool(launch.does.eager_tp <= 0)
+    formats = converters(launch, compiled)
     return TitanValues(
         seq_len=job.seq_len,
-        backend=dispatcher(launch) or "standard",
+        backend=backend(launch),
         lr=times.lr,
         warm_up=times.warm_up,
         steps=times.steps,
         local_batch=p.micro_batch * p.grad_accum if p.pp > 1 else p.micro_batch,
         global_batch=job.global_batch,
-        dtype="float32" if job.precision == "fp32" else "bfloat16",
+        dtype="float32" if job.precision == Precision.FP32 else "bfloat16",
         plain_calls=p.pp > 1 or p.ep > 1,
         replicate=p.dp // shard,
         shard=shard,
@@ -290,17 +346,21 @@ def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
         pp=p.pp,
         ep=p.ep,
         sequence_parallel=p.sp or p.tp == 1,
-        reshard="never" if p.sharding == "zero2" else "always",
+        reshard="never" if p.sharding == Sharding.ZERO2 else "always",
         schedule=SCHEDULES.get(p.schedule, ""),
         micro_batch=p.micro_batch,
         stages=layer_names(launch),
         compiled=compiled,
         async_tensor_parallel=compiled and bool(launch.does.tp_overlap > 0) and p.tp > 1,
         hang_s=launch.hang_s,
+        first_hang_s=launch.first_hang_s,
         seed=SEED,
         recompute=RECOMPUTES[p.recompute],
         save_steps=launch.save_steps,
         keep=launch.keep,
+        converters=formats,
+        converter_names=sorted(text.partition(".")[0] for text in formats),
+        spmd_types=job.precision == Precision.NVFP4,
     )
 
 
@@ -333,11 +393,10 @@ FRAMEWORK = Framework(
     reads_by_position=False,
     saves_in_background=True,
     stop="",
-    without_data="torchtitan downloads c4",
     whole="checkpoint/step-*/.metadata",
     domain={
         "sharding": Domain(
-            values=("zero3", "zero2", "hsdp", "none"),
+            values=(Sharding.ZERO3, Sharding.ZERO2, Sharding.HSDP, Sharding.NONE),
             why=(
                 "torchtitan shards weights, gradients and optimizer states together; optimizer "
                 "states alone it does not"
@@ -359,10 +418,10 @@ FRAMEWORK = Framework(
             why="offload is all or nothing there (training.enable_cpu_offload), and not counted",
         ),
         "precision": Domain(
-            values=("bf16", "fp32"),
+            values=("bf16", "fp8-row", "mxfp8", "nvfp4", "fp32"),
             why=(
-                "fp8 and fp4 are converters of the model with needs of their own (torchao, shapes "
-                "in multiples of 16): add them to the module"
+                "its 8- and 4-bit converters have scales by row (rowwise), MXFP8 and NVFP4 of "
+                "dense layers; autocast has no fp16"
             ),
         ),
         "optimizer": Domain(values=("adamw",), why="the kit writes AdamW"),

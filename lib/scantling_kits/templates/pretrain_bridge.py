@@ -15,6 +15,7 @@ HERE = Path(__file__).parent
 
 def config(overrides: list[str]) -> Any:
     """The configuration with all overrides applied; a key that does not exist is an error."""
+    import torch
     import torch.nn.functional as F
     from megatron.bridge.models.gpt_provider import GPTModelProvider
     from megatron.bridge.models.hybrid.hybrid_provider import HybridModelProvider
@@ -24,6 +25,7 @@ def config(overrides: list[str]) -> Any:
     from megatron.bridge.training.utils.omegaconf_utils import process_config_with_overrides
     from megatron.core.activations import squared_relu
     from megatron.core.models.gpt import experimental_attention_variant_module_specs as variants
+    from megatron.core.quantization.utils import load_quantization_recipe
 
     given = dict(line.split("=", 1) for line in overrides)
     need = {
@@ -40,8 +42,12 @@ def config(overrides: list[str]) -> Any:
             variants.get_transformer_block_with_experimental_attention_variant_spec
         )
     others = {"swiglu": F.silu, "relu": F.relu, "squared-relu": squared_relu}
-    mlp = json.loads((HERE / "plan.json").read_text())["shape"]["mlp"]
-    cfg.model.activation_func = others.get(mlp, F.gelu)
+    plan = json.loads((HERE / "plan.json").read_text())
+    cfg.model.activation_func = others.get(plan["shape"]["mlp"], F.gelu)
+    if plan["optimizer"] == "adamw-bf16":  # moments in 16 bit
+        cfg.optimizer.exp_avg_dtype = cfg.optimizer.exp_avg_sq_dtype = torch.bfloat16
+    if (HERE / "quantization.yaml").exists():  # products that keep another format, by name
+        cfg.model.quant_recipe = load_quantization_recipe(str(HERE / "quantization.yaml"))
     cfg.mixed_precision = get_mixed_precision_config(given["mixed_precision"].strip("'"))
     rest = [line for line in overrides if not line.startswith("mixed_precision=")]
     return process_config_with_overrides(cfg, cli_overrides=rest)

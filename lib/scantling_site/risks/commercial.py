@@ -6,7 +6,6 @@ from math import log
 from scantling.base.records import Known
 from scantling.base.units import DAY_S
 from scantling.endure.cost import Z80, Cost, power_w
-from scantling.verdict.constraints import chance_below
 
 from ..constants import CONSTANTS
 from ..facts import number, source
@@ -40,7 +39,7 @@ def slower_than_estimated(s: Site) -> Trouble | None:
         usd=s.run.usd(days),
         evidence=(
             f"MFU {a.mfu:.1%}, 80 % band {a.mfu_low:.1%} to {a.mfu_high:.1%}; at the low edge the "
-            f"run takes {days_of_step(s, high):.1f} days longer{_late(s)}"
+            f"run takes {days_of_step(s, high):.1f} days longer"
         ),
         mitigation=(
             "time 100 steps of this plan on one replica before signing and put the mean into the "
@@ -51,18 +50,6 @@ def slower_than_estimated(s: Site) -> Trouble | None:
         owner=PERFORMANCE_ENGINEER,
         by=SIGNING,
     )
-
-
-def _late(s: Site) -> str:
-    """The chance of missing a stated deadline, where it is one per cent or more."""
-    a = s.a
-    deadline = a.resolved.constraints.deadline_days
-    if deadline is None or a.days is None or a.days_low is None or a.days_high is None:
-        return ""
-    missed = 1 - chance_below(deadline, a.days_low, a.days, a.days_high)
-    if missed < 0.01:
-        return ""
-    return f"; the deadline of {deadline:g} days is missed with a chance of {missed:.0%}"
 
 
 def late_delivery(s: Site) -> Trouble | None:

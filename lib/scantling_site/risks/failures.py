@@ -159,8 +159,8 @@ def slow_repairs(s: Site) -> Trouble | None:
         usd=s.run.usd(days),
         evidence=(
             f"{e.repair_s / 3600:.1f} h assumed; at 24 h {load:.1f} nodes are out on average "
-            f"against {several(s.spares, 'spare')}: goodput {slow:.1%}, waiting or on fewer "
-            f"replicas, against {e.goodput:.1%}{idle_nodes(s)}"
+            f"against {several(s.spares, 'spare')}: goodput {slow:.1%}, waiting, or launched "
+            f"again on fewer replicas, against {e.goodput:.1%}{idle_nodes(s)}"
         ),
         mitigation=f"parts on site, or {several(need, 'spare')}",
         left=CONSTANTS.slow_repairs * days_at(s, with_parts),

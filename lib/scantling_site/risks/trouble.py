@@ -58,15 +58,16 @@ def goodput_at(
     repair_s: float | None = None,
 ) -> float:
     """Goodput with so many times the failures, other spares or other times (`endure.life.lived`);
-    the interval moves with the failures."""
+    the interval moves with the failures. Where nodes are short for days the run is launched again
+    on fewer replicas, by hand where nothing does it by itself."""
     life = otherwise(s.e.life, durable_s=durable_s, restart_s=restart_s, repair_s=repair_s)
     covered = s.e.segments.covered(s.standbys if spares is None else spares)
-    life = replace(life, spares=covered, slower=life.slower * more_failures)
+    life = replace(life, spares=covered, slower=life.slower * more_failures, shrinks=True)
     near = life.levels[0]
     interval = life.interval_s
     if more_failures != 1 and len(life.levels) == 1:
         interval, _ = chosen_interval(
-            goodput.optimum_interval(life.mtbf_s, near.stall_s),
+            goodput.optimum_interval(life.stopping_s, near.stall_s),
             near.stall_s,
             near.durable_s,
             s.a.resolved.constraints,

@@ -18,10 +18,18 @@ from ..site import Site
 ROTATION = 32  # nodes from which a site has a rotation of its own
 
 
+LEAST_HANG_S = 300.0  # s: makers' recipes and libraries set 600 to 3,600; one false end costs more
+LINK_TRY_S = 4.096e-6 * 2**22  # s: InfiniBand's NCCL_IB_TIMEOUT of 22, 4.096 us x 2^22 a try
+LINK_TRIES = 7  # NCCL_IB_RETRY_CNT
+PATIENT = 1.5  # times the link's own retries
+
+
 def hang_timeout_s(step_s: float, stall_s: float) -> float:
-    """Watchdog on collectives: twice the longest sound silence (a step and a save's stall), at
-    least a minute [s]."""
-    return max(2 * (step_s + stall_s), 60.0)
+    """Watchdog on collectives: twice the longest sound silence (a step and a save's stall); never
+    sooner than 1.5 times what a flapping link takes for its own retries (4.096 us x 2^22 = 17 s
+    each, seven of them), nor than five minutes [s]."""
+    retries_s = LINK_TRIES * LINK_TRY_S
+    return max(2 * (step_s + stall_s), PATIENT * retries_s, LEAST_HANG_S)
 
 
 @record

@@ -7,6 +7,7 @@ from typing import TypedDict
 from scantling.base.records import Lines, Record, record
 from scantling.base.show import several
 from scantling.base.units import DAY_S
+from scantling.endure.reliability import GOES_ON
 
 from ..constants import CONSTANTS
 from ..facts import number, source
@@ -105,7 +106,7 @@ def scheduler(s: Site) -> Scheduler:
         requeue=again,
         health_checks=health_checks(s),
         queue=queue(s, job["topology"]),
-        lines=tuple(_lines(options, job, spares, again, nodes)),
+        lines=tuple(_lines(s, options, job, spares, again, nodes)),
     )
 
 
@@ -194,7 +195,12 @@ def requeue(s: Site) -> Requeue:
 
 
 def _lines(
-    options: Sequence[Option], job: Request, spares: SparesRequest, again: Requeue, nodes: int
+    s: Site,
+    options: Sequence[Option],
+    job: Request,
+    spares: SparesRequest,
+    again: Requeue,
+    nodes: int,
 ) -> Iterator[str]:
     """The choice and the request, a line each."""
     best, second = options[:2]
@@ -212,11 +218,20 @@ def _lines(
     if spares["nodes"]:
         yield f"{several(spares['nodes'], 'spare')} {spares['where']}"
     else:
-        yield "no spares: a failure waits for its repair"
+        yield _without_spares(s)
     yield (
         f"restart in place: goodput {again['goodput_in_place']:.1%} against "
         f"{again['goodput_requeued']:.1%} requeued"
     )
+
+
+def _without_spares(s: Site) -> str:
+    """What a failure does where no spares are paid for."""
+    if s.idle_nodes:
+        return f"no spares: {several(s.idle_nodes, 'node')} that the plan leaves idle stand in"
+    if s.a.endurance.recovery in GOES_ON:
+        return "no spares: the run goes on with fewer replicas until the repair"
+    return "no spares: a failure waits for its repair"
 
 
 def _loses(best: Option, second: Option) -> str:

@@ -59,8 +59,8 @@ CARDS = (
     Card("mfu_shown", "MFU", True),
     Card("step_s", "Step time", False),
     Card("bubble_fraction", "Bubble", False),
-    Card("days", "Run time", False),
-    Card("cost_usd", "Cost", False),
+    Card("likely.days", "Run time, likely", False),
+    Card("likely.cost_usd", "Cost, likely", False),
     Card("goodput", "Goodput", True),
     Card("checkpoint_interval_s", "Checkpoint interval", None),
 )
@@ -145,7 +145,7 @@ def _note(key: FigureKey, given: Figures) -> str:
     if spread := band_of(given, key):
         unit = split(in_text(given, key))[1]  # it stands above
         return spread.removesuffix(f" {unit}")
-    if key in ("days", "cost_usd"):
+    if key in ("likely.days", "likely.cost_usd"):
         return _lacks(key, given) if given.get("plan") else ""
     return _remark(key, given)
 
@@ -167,12 +167,12 @@ def _remark(key: FigureKey, given: Figures) -> str:
 def _lacks(key: FigureKey, given: Figures) -> str:
     """What days and dollars lack, or the price that they are at."""
     price = "cost.usd_per_device_hour"
-    if key == "cost_usd" and at(given, price) is not None:
+    if key == "likely.cost_usd" and at(given, price) is not None:
         rent = in_text(given, price)
         return f"at {rent}" if "/h" in rent else f"at {rent}/device-h"
     if figure(given, "days") is None:
         return "no tokens named"
-    return "no price known" if key == "cost_usd" else ""
+    return "no price known" if key == "likely.cost_usd" else ""
 
 
 def lacking(given: Figures) -> str:
@@ -267,7 +267,7 @@ def fix_text(fix: FixRow | None) -> str:
     """One nearest fix in words: what to change, and what then comes of it."""
     if fix is None:
         return "none known"
-    figures = shown_figures(fix, {"days": "", "cost_usd": "", "mfu_shown": "MFU "})
+    figures = shown_figures(fix, {"likely.days": "", "likely.cost_usd": "", "mfu_shown": "MFU "})
     return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *figures])}"
 
 
@@ -296,7 +296,7 @@ def explanation(
     if verdict:
         out["lines"] += _deciding(given)
     prices = [at(given, f"cost.cost_usd_{end}") for end in ("low", "high")]
-    if key == "cost_usd" and None not in prices:
+    if key == "likely.cost_usd" and None not in prices:
         of = words.band_of("cost.cost_usd")
         out["lines"].append(("At other prices", f"{band(key, *prices)}: {of}"))
     if session.reference and not facts:

@@ -15,10 +15,9 @@ from typing import Any
 
 from markupsafe import Markup
 from scantling.design.design import Design
-from scantling.verdict.limits import limits
 from scantling.verdict.record import Assessment
-from scantling.verdict.verdicts import VERDICTS
 from scantling_kits import kits, write
+from scantling_kits.refusals import refusal
 
 from ..report import Report
 from ..report.jobs import files_of, today
@@ -130,11 +129,8 @@ def launch_kit(
     after the first, nothing is written."""
 
     def run() -> Iterator[Files | Path]:
-        if not VERDICTS[assessment.verdict].launch:
-            raise Stopped(
-                "nothing is written: "
-                + next(iter(limits(assessment, advice=False)), assessment.verdict)
-            )
+        if why := refusal(assessment):
+            raise Stopped(f"nothing is written: {why}")
         files = kits(assessment, to, on)
         yield files
         path = Path(os.path.abspath(folder))

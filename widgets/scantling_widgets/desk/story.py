@@ -22,8 +22,8 @@ _ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart
 # the headline figures, and what they are called in a sentence
 _FIGURES: dict[FigureKey, str] = {
     "step_s": "step",
-    "days": "run",
-    "cost_usd": "cost",
+    "likely.days": "run",
+    "likely.cost_usd": "cost",
     "mfu_shown": "MFU",
 }
 _MOST_TRIED = 8  # changes of the library that are tried for the suggestions
@@ -179,4 +179,4 @@ def _least(
 
 
 def _effect(change: str, after: Mapping[str, Any]) -> str:
-    return ", ".join([change, *shown_figures(after, {"days": "", "cost_usd": ""})])
+    return ", ".join([change, *shown_figures(after, {"likely.days": "", "likely.cost_usd": ""})])

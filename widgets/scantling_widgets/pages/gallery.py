@@ -126,7 +126,8 @@ class Entry:
 
     @property
     def days(self) -> str:
-        return days(self.data["days"]) if self.plan and self.data["days"] is not None else ""
+        likely = self.data["likely"]["days"] if self.plan else None
+        return "" if likely is None else days(likely)
 
     @property
     def figures(self) -> str:

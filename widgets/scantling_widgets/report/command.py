@@ -84,7 +84,9 @@ def report(
 def _line(record: Record, out: Path) -> str:
     if record.status != "done":
         return f"{record.name}: {record.status}: {record.error}"
-    figures = shown_figures(record.headline, {"mfu_shown": "MFU ", "days": "", "cost_usd": ""})
+    figures = shown_figures(
+        record.headline, {"mfu_shown": "MFU ", "likely.days": "", "likely.cost_usd": ""}
+    )
     called = VERDICTS[record.headline["verdict"]].name
     parts = ", ".join((called, *figures, str(out / f"{record.name}.html")))
     return f"{record.name}: {parts}" + (" (kept)" if record.reused else "")

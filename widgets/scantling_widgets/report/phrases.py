@@ -119,8 +119,8 @@ def fix_figures(fix: Mapping[str, Any]) -> str:
     names: dict[FigureKey, str] = {
         "mfu_shown": "MFU ",
         "step_s": "step ",
-        "days": "",
-        "cost_usd": "",
+        "likely.days": "",
+        "likely.cost_usd": "",
         "goodput": "goodput ",
     }
     figures = shown_figures(fix, names)

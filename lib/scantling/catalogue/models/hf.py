@@ -236,6 +236,9 @@ def _build(arch: Architecture, r: Reader, name: str, tied: bool | None) -> Model
         "seq_len": r.count(*arch.seq_len),
         "rope_base": _positive(r, ROPE_BASE),
         "norm_epsilon": _positive(r, NORM_EPSILON),
+        "router_scale": _positive(r, ROUTER_SCALE),
+        "router_pre_softmax": r.get("norm_topk_prob") is False,
+        **_router_groups(r),
         "mtp_layers": r.count(*arch.mtp, least=0) or 0,
         "norms_per_layer": norms,
         "final_norm": arch.final_norm,
@@ -299,6 +302,18 @@ ROPE_BASE = (
     "rotary_emb_base",
 )
 NORM_EPSILON = ("rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps")
+
+
+ROUTER_SCALE = ("routed_scaling_factor", "router_scaling_factor", "moe_router_scaling_factor")
+
+
+def _router_groups(r: Reader) -> Fields:
+    """Groups of experts, and those of them that a token may visit, where the file has both."""
+    groups = _positive(r, ("n_group", "num_expert_group"))
+    most = _positive(r, ("topk_group",))
+    if not 1 <= most <= groups or groups % 1 or most % 1:
+        return {}
+    return {"router_groups": int(groups), "router_group_topk": int(most)}
 
 
 def _positive(r: Reader, names: Lines) -> float:

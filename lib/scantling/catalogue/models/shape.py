@@ -96,6 +96,12 @@ class Model:
     )
     rope_base: float = 0.0  # of the rotary positions; 0: not known
     norm_epsilon: float = 0.0  # ditto
+    # the router as it was trained: what multiplies its weights, the groups that experts stand in
+    # and those of them that a token may visit; 0: not known
+    router_scale: float = 0.0
+    router_groups: int = 0
+    router_group_topk: int = 0
+    router_pre_softmax: bool = False  # weights of the chosen are not brought to a sum of one
     pattern: str = ""  # the blocks of the layers in order (`patterns`); "": as counted above
     mtp_pattern: str = ""  # of one MTP module; "": a layer of the last kind
     window_heads: int = 0  # of the layers with a window, where they differ
@@ -448,7 +454,18 @@ _MIXER = re.compile(r"(\d+)\*([a-z][a-z0-9-]*)(?:\(([a-z_=0-9.,]*)\))?")
 # fields of text
 _WORDS = ("mlp", "attention", "qk_norm", "mixers", "attention_gate", "pattern", "mtp_pattern")
 # fields that no count depends on
-_UNCOUNTED = ("name", "source", "seq_len", "moe_layout", "rope_base", "norm_epsilon")
+_UNCOUNTED = (
+    "name",
+    "source",
+    "seq_len",
+    "moe_layout",
+    "rope_base",
+    "norm_epsilon",
+    "router_scale",
+    "router_groups",
+    "router_group_topk",
+    "router_pre_softmax",
+)
 _REQUIRED = ("layers", "hidden", "ffn_hidden", "heads", "kv_heads", "head_dim", "vocab")
 _DEFAULTS: dict[str, Any] = {
     f.name: None if f.name in _REQUIRED else f.default

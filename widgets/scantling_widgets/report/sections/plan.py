@@ -202,8 +202,9 @@ def _duration(view: View) -> Markup:
     device_hours = hours(None if bill is None else bill["device_hours"]).replace(" h", "")
     spares = ", spares included" if figure(a, "spares") else ""
     return line(
-        strong(days(a["days"])),
-        f"{within(a, 'days')} for {params(view.tokens)} tokens, downtime included; ",
+        strong(f"{days(a['likely']['days'])} likely"),
+        f"{within(a, 'likely.days')} for {params(view.tokens)} tokens, downtime and risks "
+        f"included; undisturbed by risks {days(a['days'])} and ",
         strong(f"{device_hours} device-hours"),
         f"{spares}.",
     )
@@ -211,8 +212,11 @@ def _duration(view: View) -> Markup:
 
 def _price(view: View) -> Markup:
     bill = view.facts.get("cost")
-    text = "" if bill is None else _bill(bill)
-    return line(strong(usd(view.facts["cost_usd"])), f"{text}.")
+    text = f"{within(view.facts, 'likely.cost_usd')}; undisturbed {usd(view.facts['cost_usd'])}"
+    if bill is not None:
+        text += _bill(bill)
+    likely = view.facts["likely"]["cost_usd"]
+    return line(strong(f"{usd(likely)} likely"), f"{text}.")
 
 
 def _bill(bill: CostFigures) -> str:

@@ -1,0 +1,137 @@
+"""Fields that a design states and that change nothing on it: each with the reason, found by giving
+them every other value."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..catalogue.stacks import software_switches
+from ..catalogue.words import TOPOLOGIES, Schedule
+from ..verdict.assess import changed
+from ..verdict.record import Assessment
+from ..verdict.result import FigureName
+
+# fields of a plan that fix it: only what is looked at moves
+PINS = (
+    "tp",
+    "cp",
+    "pp",
+    "vpp",
+    "dp",
+    "ep",
+    "etp",
+    "sharding",
+    "shard_group",
+    "schedule",
+    "micro_batch",
+    "recompute",
+    "recompute_layers",
+    "cp_type",
+    "offload",
+)
+FIGURES: tuple[FigureName, ...] = (
+    "step_s",
+    "mfu",
+    "goodput",
+    "days",
+    "cost_usd",
+    "memory_share",
+    "mtbf_s",
+    "spares",
+)
+RELEASES = ("23.06", "24.12", "25.09", "26.04", "26.08", "26.11")
+DUALPIPES = (Schedule.DUALPIPE, Schedule.DUALPIPE_V)
+
+
+def inert(assessment: Assessment) -> list[str]:
+    """A line for each stated field of network, software and plan whose other values would change
+    no figure, with the reason. Empty where no plan fits."""
+    if not assessment.fits:
+        return []
+    pins = {f"plan.{name}": assessment.plan[name] for name in PINS}
+    before = assessment.figures(*FIGURES)
+    lines = []
+    for path, others in _watched(assessment):
+        moves = [
+            not _same(before, after.figures(*FIGURES))
+            for other in others
+            if (after := changed(assessment.design, {**pins, path: other})) and after.fits
+        ]
+        if moves and not any(moves):
+            lines.append(f"{path}: no effect here, because {_reason(assessment, path)}")
+    return lines
+
+
+def _same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether no figure differs beyond rounding."""
+    return all(
+        before[name] == after[name]
+        or (before[name] and after[name] and abs(after[name] / before[name] - 1) < 1e-9)
+        for name in FIGURES
+    )
+
+
+def _watched(assessment: Assessment) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Stated fields that may do nothing, each with its other values."""
+    data = assessment.design.data()
+    cluster = data.get("cluster", {})
+    if isinstance(data.get("stack"), Mapping) and "release" in data["stack"]:
+        yield "stack.release", RELEASES
+    if "topology" in cluster:
+        yield "cluster.topology", tuple(t for t in TOPOLOGIES if t != cluster["topology"])
+    if "rails" in cluster:
+        nics = assessment.resolved.cluster.nics_per_node
+        yield "cluster.rails", tuple({1, nics} - {cluster["rails"]}) or (None,)
+    for name in ("pod_devices", "leaf_devices"):
+        if name in cluster:
+            yield f"cluster.{name}", (assessment.resolved.cluster.devices_per_node, None)
+    if cluster.get("oversubscription") not in (None, 1, 1.0):
+        yield "cluster.oversubscription", (1.0,)
+    for section in ("plan", "job"):
+        stated = data.get(section, {})
+        for switch in software_switches().values():
+            where, _, name = switch.field.partition(".")
+            if where == section and name in stated:
+                others = [word for word in _words(switch.words) if word != stated[name]]
+                yield switch.field, tuple(others or (None,))
+
+
+def _words(words: Mapping[str, float]) -> list[Any]:
+    """The words of a switch as a design holds them."""
+    truth = {"true": True, "false": False}
+    return [truth.get(word, word) for word in words]
+
+
+def _reason(assessment: Assessment, path: str) -> str:
+    """Why a field changes nothing on this design."""
+    plan = assessment.plan
+    section, _, name = path.partition(".")
+    if path == "stack.release":
+        return (
+            "the switches of the stack that are dated (block-scaled experts, graphs, layouts of "
+            "multi-token prediction) are none of this plan's"
+        )
+    if path == "cluster.oversubscription" and assessment.resolved.cluster.oversubscription <= 1:
+        return "one switch joins all cards: nothing narrows"
+    if section == "cluster":
+        return (
+            "no exchange of this plan is bound where it binds: rings stay on their rails and "
+            "below what the uplinks carry; switches, cables and their price differ (blueprint)"
+        )
+    if not assessment.resolved.model.is_moe and decides_for(path) == "moe":
+        return "the model has no experts"
+    if name == "moe_overlap" and plan["schedule"] in DUALPIPES:
+        return f"{plan['schedule']} runs the experts' exchange beside the other direction anyway"
+    if decides_for(path) == "moe" and plan["ep"] == 1:
+        return "all experts stand on one rank: nothing is exchanged"
+    if name == "tp_overlap" and plan["tp"] == 1:
+        return "the plan has no tensor parallelism"
+    return "this plan does nothing that it would change"
+
+
+def decides_for(path: str) -> str:
+    """For which designs the switch that a field sets decides anything: moe, low, sharded, packed,
+    or all ("")."""
+    for switch in software_switches().values():
+        if switch.field == path:
+            return switch.where
+    return ""

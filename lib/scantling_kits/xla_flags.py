@@ -1,0 +1,283 @@
+"""Flags of libtpu and XLA that MaxText's own runs carry: typed rows.
+
+Sources, at e591f30: `library` is benchmarks/xla_flags_library.py, used by the model configurations
+beside it (maxtext_trillium_model_configs.py, ..._v5p_...); `a3` is
+src/maxtext/configs/gpu/a3/llama_3.1_405b/128vm.sh.
+"""
+
+from collections.abc import Callable
+
+from scantling.catalogue.words import Offload
+
+from .record import LaunchPlan
+from .settings import Setting, Value
+
+SINCE = "0.1.0"
+VMEM_DENSE_KIB, VMEM_EXPERTS_KIB = 98304, 81920  # of v6e's on-chip memory, for one operation
+
+
+def of(
+    when: Callable[[LaunchPlan], bool],
+    name: str,
+    value: Value | Callable[[LaunchPlan], Value],
+    why: str,
+    source: str,
+) -> Setting:
+    """One flag."""
+    return Setting(
+        framework="maxtext", since=SINCE, when=when, name=name, value=value, why=why, source=source
+    )
+
+
+def on_tpus(launch: LaunchPlan) -> bool:
+    """TPUs."""
+    return launch.chip == "tpu"
+
+
+def on_gpus(launch: LaunchPlan) -> bool:
+    """CUDA or ROCm devices."""
+    return launch.gpu
+
+
+def trillium(launch: LaunchPlan) -> bool:
+    """TPU v6e."""
+    return launch.cluster.accelerator.id == "tpu-v6e"
+
+
+def dense_trillium(launch: LaunchPlan) -> bool:
+    """TPU v6e without experts."""
+    return trillium(launch) and not launch.model.is_moe
+
+
+def vmem(launch: LaunchPlan) -> str:
+    """On-chip memory of one operation [KiB]: less where experts' rows are fetched ahead."""
+    return str(VMEM_EXPERTS_KIB if launch.model.is_moe else VMEM_DENSE_KIB)
+
+
+def slices(launch: LaunchPlan) -> bool:
+    """Data parallelism on TPUs, whose sums may run over several iterations."""
+    return on_tpus(launch) and launch.plan.dp > 1
+
+
+def on_host(launch: LaunchPlan) -> bool:
+    """State in host memory on TPUs."""
+    return on_tpus(launch) and launch.plan.offload != Offload.NONE
+
+
+FUSION = "xla_tpu_enable_async_collective_fusion"
+XLA_FLAGS: tuple[Setting, ...] = (
+    of(
+        on_tpus,
+        FUSION,
+        "true",
+        "a collective is split and runs beside the matrix products around it",
+        "library: CF_FOR_ALL_GATHER",
+    ),
+    of(
+        on_tpus,
+        f"{FUSION}_fuse_all_gather",
+        "true",
+        "the same for the gathers of sharded weights",
+        "library: CF_FOR_ALL_GATHER",
+    ),
+    of(
+        on_tpus,
+        f"{FUSION}_multiple_steps",
+        "true",
+        "one collective may hide under several products",
+        "library: CF_FOR_ALL_GATHER",
+    ),
+    of(
+        on_tpus,
+        "xla_tpu_overlap_compute_collective_tc",
+        "true",
+        "collectives may share the tensor core's time",
+        "library: CF_FOR_ALL_GATHER",
+    ),
+    of(
+        on_tpus,
+        "xla_enable_async_all_gather",
+        "true",
+        "gathers are started early and waited for late",
+        "library: CF_FOR_ALL_GATHER",
+    ),
+    of(
+        trillium,
+        "xla_tpu_scoped_vmem_limit_kib",
+        vmem,
+        "room in on-chip memory for larger product tiles, as MaxText sets it on this chip for "
+        "dense models and for experts",
+        "library: DENSE_VMEM_LIMIT_FLAG, MOE_VMEM_LIMIT_FLAG",
+    ),
+    of(
+        slices,
+        "xla_tpu_enable_data_parallel_all_reduce_opt",
+        "true",
+        "sums between data-parallel ranks over the network are pipelined",
+        "library: DATA_PARALLEL_OVERLAP",
+    ),
+    of(
+        slices,
+        "xla_tpu_data_parallel_opt_different_sized_ops",
+        "true",
+        "over several iterations, whatever their sizes",
+        "library: DATA_PARALLEL_OVERLAP",
+    ),
+    of(
+        dense_trillium,
+        "xla_tpu_use_minor_sharding_for_major_trivial_input",
+        "true",
+        "a layout of sums and their scatters that needs no copy",
+        "library: LAYOUT_FOR_ALL_REDUCE_SCATTER",
+    ),
+    of(
+        dense_trillium,
+        "xla_tpu_relayout_group_size_threshold_for_reduce_scatter",
+        "1",
+        "the same for groups of any size",
+        "library: LAYOUT_FOR_ALL_REDUCE_SCATTER",
+    ),
+    of(
+        dense_trillium,
+        "xla_tpu_assign_all_reduce_scatter_layout",
+        "true",
+        "the same for sums that are scattered",
+        "library: LAYOUT_FOR_ALL_REDUCE_SCATTER",
+    ),
+    of(
+        on_host,
+        "xla_tpu_enable_all_experimental_scheduler_features",
+        "true",
+        "transfers to and from the host are scheduled beside compute",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_host,
+        "xla_tpu_enable_scheduler_memory_pressure_tracking",
+        "true",
+        "as many as memory allows",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_host,
+        "xla_tpu_host_transfer_overlap_limit",
+        "24",
+        "transfers with the host at a time",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_host,
+        "xla_tpu_aggressive_opt_barrier_removal",
+        "ENABLED",
+        "compute does not wait for transfers that it does not need",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_host,
+        "xla_max_concurrent_host_send_recv",
+        "100",
+        "sends and receives with the host at a time",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_host,
+        "xla_latency_hiding_scheduler_rerun",
+        "2",
+        "a schedule that does not fit is made again with less overlap",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_enable_latency_hiding_scheduler",
+        "true",
+        "collectives are scheduled beside compute",
+        "a3",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_enable_highest_priority_async_stream",
+        "true",
+        "collectives go before the products they hide under",
+        "a3",
+    ),
+    of(on_gpus, "xla_gpu_enable_triton_gemm", "false", "products are cuBLAS's", "a3"),
+    of(
+        on_gpus,
+        "xla_gpu_enable_command_buffer",
+        "''",
+        "no captured graphs: they hold up collectives that are pipelined",
+        "a3",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_all_reduce_combine_threshold_bytes",
+        str(2**30),
+        "sums of gradients go together, up to 1 GB",
+        "a3",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_all_gather_combine_threshold_bytes",
+        str(2**27),
+        "gathers of weights go in pieces of 128 MB: large enough for the network, small enough to "
+        "start early",
+        "a3",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_reduce_scatter_combine_threshold_bytes",
+        str(2**27),
+        "reduce-scatters likewise",
+        "a3",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_enable_pipelined_all_gather",
+        "true",
+        "gathers of a layer run beside the layer before",
+        "a3 (xla_gpu_pipeline_all_gather there, which jaxlib 0.10 and later do not know)",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_enable_pipelined_reduce_scatter",
+        "true",
+        "scatters of a layer run beside the layer after",
+        "a3 (xla_gpu_pipeline_reduce_scatter there)",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_enable_pipelined_all_reduce",
+        "true",
+        "sums of a layer run beside the layer after",
+        "a3 (xla_gpu_pipeline_all_reduce there)",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_enable_while_loop_double_buffering",
+        "true",
+        "the loop over layers keeps two layers in flight, so that pipelined collectives need no "
+        "copies",
+        "a3",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_enable_all_gather_combine_by_dim",
+        "false",
+        "gathers of any dimension go together",
+        "a3",
+    ),
+    of(
+        on_gpus,
+        "xla_gpu_enable_reduce_scatter_combine_by_dim",
+        "false",
+        "scatters of any dimension go together",
+        "a3",
+    ),
+    of(
+        on_gpus,
+        "xla_disable_hlo_passes",
+        "rematerialization",
+        "what is computed again is MaxText's choice (remat_policy), not the compiler's",
+        "a3",
+    ),
+)

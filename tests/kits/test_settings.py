@@ -1,0 +1,283 @@
+"""Settings beside the plan, held to what the makers' own recipes and files say."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+import yaml
+from corpus import DENSE, MLA, spec
+from scantling import Design, assess
+from scantling_kits import FRAMEWORKS, framework, kits
+from scantling_kits.frameworks import megatron_core as core
+from scantling_kits.frameworks.megatron_settings import OPTIONS, flag
+from scantling_kits.launched import launch_plan
+from scantling_kits.settings import Chosen, Setting, always, chosen, release, there
+from scantling_kits.variables import VARIABLES
+
+RACK = dict(devices=256, devices_per_node=4, scale_up_domain=64)
+
+
+def launched(data, to="megatron-bridge"):
+    return launch_plan(assess(Design.from_data(data | {"name": "x"})), framework(to), "slurm", 0)
+
+
+def published(model, chip, release, job=None, **plan):
+    """A design of a published recipe of Megatron-Bridge."""
+    racks = "nvl72" in chip
+    return {
+        "scantling": 1,
+        "model": model,
+        "cluster": {"accelerator": chip, "devices": 256} | (RACK if racks else {}),
+        "job": dict(seq_len=4096, global_batch=4096, effort="tuned", routing="forced")
+        | (job or {}),
+        "stack": {"id": "megatron-core", "release": release},
+        "plan": dict(tp=1, cp=1, micro_batch=1, sharding="zero1", offload="none", etp=1) | plan,
+    }
+
+
+def deepseek(chip, **plan):
+    full = dict(pp=4, vpp=4, ep=64, recompute="selective", recompute_modules=["mla_up_proj"])
+    return published("deepseek-v3", chip, "26.08", dict(precision="mxfp8"), **full | plan)
+
+
+def overrides(data):
+    files = kits(assess(Design.from_data(data | {"name": "x"})), "megatron-bridge", "slurm")
+    lines = files["bridge.overrides"].splitlines()
+    return dict(line.split("=", 1) for line in lines)
+
+
+def test_every_setting_has_a_reason_a_source_and_a_release_that_has_it():
+    rows = (*OPTIONS, *VARIABLES)
+    for row in rows:
+        assert row.why and row.source
+        assert there(row, FRAMEWORKS[row.framework].version), row.name
+    names = [(row.framework, row.name, row.when, str(row.value)) for row in rows]
+    assert len({*names}) == len(names)
+
+
+def test_a_release_before_a_setting_does_not_have_it():
+    row = Setting(
+        framework="megatron",
+        since="0.14.0",
+        until="0.19.0",
+        when=always,
+        name="model.x_y",
+        value=True,
+        why="w",
+        source="s",
+    )
+    assert [there(row, v) for v in ("0.13.9", "0.14.0", "0.18.2", "0.19.0")] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert release("0.9.1") < release("0.10.0")
+    launch = launched(spec(model=DENSE), to="megatron")
+    old = replace(launch, framework=replace(launch.framework, version="0.18.0"))
+    assert not chosen([row], launch)
+    assert [flag(option) for option in chosen([row], old)] == ["--x-y"]
+    assert flag(Chosen("a.scale", 2.5, "", "")) == "--scale 2.5"
+
+
+@pytest.mark.parametrize(
+    ("chip", "low"), [("gb200-nvl72", False), ("b200-sxm", False), ("gb300-nvl72", True)]
+)
+def test_attention_is_in_8_bit_where_deepseek_s_recipes_have_it_so(chip, low):
+    """perf_recipes/deepseek at 0.6.2: fp8_dot_product_attention is True on B300 and GB300 alone."""
+    plan = {} if "nvl72" in chip else dict(pp=8, vpp=2, ep=32)
+    written = overrides(deepseek(chip, **plan))
+    assert ("mixed_precision.fp8_dot_product_attention" in written) == low
+
+
+def test_deepseek_v3_routes_as_it_was_trained():
+    """config.json of DeepSeek-V3: routed_scaling_factor 2.5, n_group 8, topk_group 4."""
+    written = overrides(deepseek("gb200-nvl72"))
+    assert float(written["model.moe_router_topk_scaling_factor"]) == 2.5
+    assert written["model.moe_router_num_groups"] == "8"
+    assert written["model.moe_router_group_topk"] == "4"
+
+
+def test_latent_attention_turns_by_the_fused_kernel_and_is_not_stretched():
+    """transformer_config.py: the fused kernel asks for YaRN, plain RoPE at a scale of 1."""
+    written = overrides(deepseek("gb200-nvl72"))
+    assert written["model.rope_type"] == "'yarn'"
+    assert float(written["model.rotary_scaling_factor"]) == 1
+    assert written["model.apply_rope_fusion"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("chip", "named", "found"),
+    [
+        ("h100-sxm", "hybridep", "hybridep"),
+        ("h100-sxm", "deepep", "deepep"),
+        ("gb200-nvl72", "hybridep", "hybridep"),
+        ("gb200-nvl72", "deepep", "hybridep"),
+    ],
+)
+def test_the_dispatcher_is_the_one_that_the_design_names_or_its_kit_says_otherwise(
+    chip, named, found
+):
+    """flex_dispatcher_backend.py of Megatron-Bridge: DeepEP on Ampere, Hopper, B200 and B300;
+    HybridEP on those and on racks."""
+    data = spec(
+        model=MLA,
+        cluster=dict(accelerator=chip) | (RACK | dict(devices=64) if "nvl" in chip else {}),
+        plan=dict(tp=1, pp=1, ep=8, etp=1, sharding="zero1", moe_dispatcher=named),
+    )
+    files = kits(assess(Design.from_data(data | {"name": "x"})), "megatron", "slurm")
+    assert f"--moe-flex-dispatcher-backend {found}\n" in files["megatron.args"]
+    gaps = {gap["field"]: gap for gap in json.loads(files["plan.json"])["not_expressed"]}
+    assert ("moe_dispatcher" in gaps) == (named != found)
+    if found == "hybridep":
+        on_rack = "nvl" in chip
+        assert f"USE_MNNVL:={int(on_rack)}}}" in files["env.sh"]
+        assert f"NVLINK_DOMAIN_SIZE:={72 if on_rack else 8}}}" in files["env.sh"]
+
+
+def nemotron(precision):
+    return published(
+        "nemotron-3-super-120b-a12b",
+        "gb300-nvl72",
+        "26.08",
+        dict(precision=precision, seq_len=8192, global_batch=512),
+        pp=1,
+        ep=64,
+        recompute="none",
+        cuda_graphs="layer",
+        moe_dispatcher="hybridep",
+    ) | {"cluster": {"accelerator": "gb300-nvl72"} | RACK | {"devices": 64}}
+
+
+def test_hybrids_capture_what_nemotron_s_recipes_capture():
+    """perf_recipes/nemotronh: attn, mamba, moe_router, moe_preprocess, under TE's random state."""
+    written = overrides(nemotron("mxfp8"))
+    assert written["model.cuda_graph_modules"] == "[attn,mamba,moe_router,moe_preprocess]"
+    assert written["model.use_te_rng_tracker"] == "true"
+    assert written["model.moe_router_padding_for_quantization"] == "true"
+
+
+def test_nvfp4_keeps_the_layers_that_the_maker_keeps():
+    """mixed_precision.py of Megatron-Bridge 0.6.2: Nemotron-3 Super keeps the last 14 of its 88
+    blocks in bf16; te_quant.cfg: attention's products, latent projections and further tokens."""
+    data = nemotron("nvfp4")
+    written = overrides(data)
+    assert written["mixed_precision.first_last_layers_bf16"] == "true"
+    assert written["mixed_precision.num_layers_at_start_in_bf16"] == "0"
+    assert written["mixed_precision.num_layers_at_end_in_bf16"] == "14"
+    files = kits(assess(Design.from_data(data | {"name": "x"})), "megatron", "slurm")
+    assert "--num-layers-at-end-in-bf16 14" in files["megatron.args"]
+    formats = yaml.safe_load(files["quantization.yaml"])
+    named = {row["pattern"]: row["config"] for row in formats["matchers"].values()}
+    assert named["*.linear_qkv"] == named["mtp.*"] == "sixteen"
+    assert named["*mixer.out_proj"] == "eight"
+    super_ = launched(data)
+    ultra = replace(super_, model=replace(super_.model, layers=108))
+    assert core.kept_layers(ultra) == 16  # of 108
+
+
+def test_weights_are_gathered_as_the_presets_have_it():
+    """mixed_precision.py: mxfp8 gathers in 8 bit into the gradients' buffer, blockwise in 16."""
+    mx = launched(deepseek("gb200-nvl72"), "megatron")
+    assert core.gathers_low(mx)
+    names = [option.name for option in chosen(OPTIONS, mx)]
+    assert "ddp.reuse_grad_buf_for_mxfp8_param_ag" in names
+    block = replace(mx, phase=replace(mx.phase, precision="fp8-block"))
+    assert not core.gathers_low(block)
+
+
+@pytest.mark.parametrize("optimizer", ["muon", "adamw-bf16", "sgd"])
+def test_bridge_has_the_optimizers_that_its_recipes_have(optimizer):
+    """Kimi K2's recipe is distributed Muon, DeepSeek-V3's has moments in bf16."""
+    data = spec(model=MLA, plan=dict(tp=1, pp=1, ep=8, etp=1, sharding="zero1"))
+    data["job"] = data["job"] | {"optimizer": optimizer}
+    files = kits(assess(Design.from_data(data | {"name": "x"})), "megatron-bridge", "slurm")
+    plan = json.loads(files["plan.json"])
+    assert plan["optimizer"] == optimizer
+    assert "optimizer" not in {gap["field"] for gap in plan["not_expressed"]}
+    word = {"muon": "'dist_muon'", "sgd": "'sgd'"}.get(optimizer)
+    assert word is None or f"optimizer.optimizer={word}\n" in files["bridge.overrides"]
+
+
+@pytest.mark.parametrize("to", ["megatron", "megatron-bridge", "torchtitan"])
+def test_no_collective_is_given_up_before_a_link_has_tried_again(to):
+    """NCCL: 4.096 us x 2^22 a try, seven tries; makers' recipes set 10 to 60 minutes."""
+    launch = launched(spec(model=DENSE), to)
+    assert launch.hang_s >= max(300, 1.5 * 7 * 4.096e-6 * 2**22)
+    assert launch.first_hang_s >= 2 * launch.hang_s and launch.first_hang_s % 60 == 0
+    slow = replace(launch, step_s=400.0)
+    assert slow.hang_s >= 800 and slow.first_hang_s >= 1600
+
+
+def test_maxtext_counts_all_hosts_of_gpus_as_one_slice():
+    """max_utils.get_num_slices counts slice indices, of which XLA gives each host of GPUs one."""
+    data = spec(model=DENSE, plan=dict(tp=1, pp=1, sharding="zero3"))
+    files = kits(assess(Design.from_data(data | {"name": "x"})), "maxtext", "slurm")
+    assert yaml.safe_load(files["maxtext.yml"])["num_slices"] == 1
+
+
+@pytest.mark.parametrize(
+    ("precision", "chip", "converter"),
+    [
+        ("fp8-row", "h100-sxm", "Float8LinearConverter"),
+        ("fp8", "h100-sxm", "Float8LinearConverter"),
+        ("mxfp8", "b200-sxm", "MXFP8LinearConverter"),
+        ("nvfp4", "b200-sxm", "NVFP4LinearConverter"),
+    ],
+)
+def test_torchtitan_has_its_converters(precision, chip, converter):
+    data = spec(
+        model=DENSE,
+        cluster=dict(accelerator=chip),
+        plan=dict(tp=1, pp=1, sharding="zero3"),
+        job=dict(precision=precision),
+    )
+    files = kits(assess(Design.from_data(data | {"name": "x"})), "torchtitan", "slurm")
+    assert f"{converter}.Config(" in files["torchtitan_config.py"]
+    gaps = {gap["field"]: gap for gap in json.loads(files["plan.json"])["not_expressed"]}
+    assert ("precision" in gaps) == (precision == "fp8")
+
+
+def environment(data, to="megatron-bridge"):
+    files = kits(assess(Design.from_data(data | {"name": "x"})), to, "slurm")
+    return {v["name"]: v["value"] for v in json.loads(files["plan.json"])["environment"]}
+
+
+def test_the_environment_is_that_of_deepseek_v3_s_own_recipe():
+    """deepseek_v3_pretrain_256gpu_gb200_fp8mx_config of megatron-bridge 0.6.2: env_vars, but for
+    the choice of deterministic kernels, which costs speed and which no design asks for."""
+    recipe = dict(
+        TORCH_NCCL_HIGH_PRIORITY=1,
+        CUDA_DEVICE_MAX_CONNECTIONS=32,
+        NCCL_GRAPH_REGISTER=0,
+        PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True,graph_capture_record_stream_reuse:True",
+        TORCH_NCCL_AVOID_RECORD_STREAMS=0,
+        NCCL_NVLS_ENABLE=0,
+        NUM_OF_HYBRID_EP_RANKS_PER_NVLINK_DOMAIN=64,
+        NUM_OF_TOKENS_PER_CHUNK_COMBINE_API=128,
+        NVLINK_DOMAIN_SIZE=72,
+        USE_MNNVL=1,
+        CUDNNFE_CLUSTER_OVERLAP_MARGIN=8,
+        NVTE_BWD_LAYERNORM_SM_MARGIN=20,
+        NVTE_CUTEDSL_FUSED_GROUPED_MLP=1,
+        NVTE_FWD_LAYERNORM_SM_MARGIN=20,
+        NVTE_NORM_BWD_USE_CUDNN=1,
+        NVTE_NORM_FWD_USE_CUDNN=1,
+    )
+    found = environment(deepseek("gb200-nvl72"))
+    assert {name: found.get(name) for name in recipe} == {k: str(v) for k, v in recipe.items()}
+    assert found["PYTORCH_ALLOC_CONF"] == recipe["PYTORCH_CUDA_ALLOC_CONF"]
+
+
+def test_amd_s_own_list():
+    """Primus, runner/helpers/envs/base_env.sh; experts crash where scratch is kept."""
+    dense = spec(
+        model=DENSE, cluster=dict(accelerator="mi300x"), plan=dict(tp=8, pp=1, sharding="zero1")
+    )
+    found = environment(dense, "megatron")
+    assert found["GPU_MAX_HW_QUEUES"] == "2"
+    assert found["CUDA_DEVICE_MAX_CONNECTIONS"] == found["TORCH_NCCL_HIGH_PRIORITY"] == "1"
+    assert found["HSA_NO_SCRATCH_RECLAIM"] == "1"
+    assert not {name for name in found if name.startswith("NVTE_FWD")}
