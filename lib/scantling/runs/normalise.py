@@ -38,6 +38,7 @@ TEXT = (
     "notes",
     "effort",
     "moe_dispatcher",
+    "layer_split",
 )
 OWN = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
 # settled columns that hold a word; the others hold numbers
