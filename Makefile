@@ -15,7 +15,7 @@ export SHARE
 NO_CI  := env -u CI -u BUILD_NUMBER
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants mutants-data lint calibrate validation leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
+.PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants mutants-data lint calibrate validation strangers leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -108,6 +108,9 @@ lint: $(READY)        ## ruff over the tree: rules, and the format at 100 column
 validation: $(READY)        ## predicted beside published: tables in gallery/validation/ and the README, the page in build/site/
 	@$(BIN)/python -m tests.bench.validation.page
 	@$(BIN)/scantling site -o build/site validation
+
+strangers: $(READY)        ## how right on a site never seen: families left out, each with weight one, by kind of site, and the public grid; two minutes
+	@$(BIN)/python -m tests.bench.validation.strangers
 
 calibrate: $(READY)        ## fit the few constants on published runs again
 	@$(BIN)/python -m tests.bench.validation.throughput_fit

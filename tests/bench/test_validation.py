@@ -17,8 +17,10 @@ from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 from scantling_widgets.pages import validation_page
 from validation import (
+    families,
     page as validation,
     rows as validation_rows,
+    spread as distribution,
     tables as validation_tables,
     throughput_fit as calibrate,
 )
@@ -175,14 +177,43 @@ def test_constants_of_one_source_are_taken_away_and_no_others():
 
 
 def test_a_stack_is_unknown_to_a_fit_without_its_only_family():
-    class Table:
-        levels = {
-            "stack": np.array(["alone"] * 5 + ["both"] * 7),
-            "site": np.array(["s1"] * 6 + ["s2"] * 6),
-        }
+    stack = np.array(["alone"] * 5 + ["both"] * 7)
+    site = np.array(["s1"] * 6 + ["s2"] * 6)
+    assert list(calibrate.elsewhere(stack, site)) == [0] * 5 + [1] * 7
 
-    # `both` keeps 6 rows without s1 and 1 without s2
-    assert list(calibrate.elsewhere(Table, "stack")) == [0] * 5 + [6] + [1] * 6
+
+def test_intervals_of_families_hold_what_they_promise():
+    """A Student t of four degrees drawn for sixty families, half of them three times as wide: the
+    scales come back, families left out are held at their rate (LATER times the width of 80 % is
+    87 %), and the interval score prefers widths that follow the spread to one width for all."""
+    rng = np.random.default_rng(5)
+    site = np.repeat(np.arange(60), 12).astype(str)
+    wide = np.repeat(np.arange(60) % 2 == 0, 12)
+    off = 0.05 * np.where(wide, 3.0, 1.0) * rng.standard_t(4, len(site))
+    holds = {"experts": wide}
+    fit = distribution.distribution(off, holds, site)
+    assert fit["wider"]["experts"] == pytest.approx(3.0, rel=0.25)
+    assert fit["ends"][1] == pytest.approx(distribution.LATER * 0.05 * 1.533, rel=0.2)
+    low, high = distribution.left_out(off, holds, site)
+    assert 0.83 < np.mean((off >= low) & (off <= high)) < 0.91
+    same = distribution.left_out(off, {"experts": wide & False}, site)
+    own = distribution.interval_score(off, low, high).mean()
+    assert own < distribution.interval_score(off, *same).mean()
+
+
+def test_every_family_counts_once():
+    """Nine rows of one family weigh what one row of another does."""
+    site = np.array(["many"] * 9 + ["one"])
+    weight = families.family_weights(site)
+    assert weight[:9].sum() == pytest.approx(weight[9])
+    assert families.weighted_quantile(np.r_[np.zeros(9), 1.0], weight, 0.9) == 1.0
+
+
+def test_the_newest_third_of_the_families_is_the_last_to_be_published():
+    frame = pd.DataFrame(
+        {"source": list("aabbcc"), "published": ["2021", "2026-01", "2025-03", "2026", "", ""]}
+    )
+    assert families.newest(frame).tolist() == [False, False, True, True, False, False]
 
 
 @pytest.fixture(scope="module")

@@ -149,6 +149,32 @@ def test_bands_widen_for_what_was_never_run(frame):
     )
 
 
+def test_a_mechanism_that_nobody_has_measured_is_known_before_the_prediction(frame):
+    """Experts of Trainium in 8 bit over a network that no run of the tables had."""
+    runs = to_runs(frame)
+    words = bands.mechanisms(runs.cases, runs.families, runs.fabrics)
+    assert bands.measured_mechanisms(words).mean() > 0.98  # but rows that do not count
+    case = runs.cases.take(slice(0, 1))
+    strange = bands.mechanisms(case, ["trainium"], ["a-new-fabric"])
+    assert not bands.measured_mechanisms(strange)[0]
+    low, high = bands.band(case)
+    far_low, far_high = bands.band(case, measured=False)
+    assert np.all(far_high / far_low > high / low)
+
+
+def test_the_kind_of_site_is_said_and_widens_the_interval(frame):
+    """With effort blank, as most tables leave it, a row is an ordinary site, or a recipe where its
+    words say so; a first week has the widest interval."""
+    row = frame[frame.effort.eq("typical")].iloc[[0]].drop(columns="tuned")
+    kinds = {}
+    for effort in ("", "tuned", "typical", "first-week"):
+        (got,) = predict_frame(row.assign(effort=effort)).to_dict("records")
+        kinds[effort] = (got["site_kind"], got["mfu_high"] / got["mfu_low"])
+    assert [kind for kind, _ in kinds.values()] == ["ordinary", "recipe", "ordinary", "first-week"]
+    widths = [kinds[effort][1] for effort in ("tuned", "typical", "first-week")]
+    assert widths == sorted(widths)
+
+
 def test_the_nearest_run_of_a_published_run_is_itself(frame):
     runs = to_runs(frame)
     i = (

@@ -216,27 +216,37 @@ def _between(assessment: Assessment) -> Iterator[Change]:
 
 
 def _other_chips(cluster: Cluster) -> Iterator[Change]:
-    """The same count of another chip that does the work of this one, in whole racks where one link
-    joins its racks."""
+    """The same count of another chip that does the work of this one."""
+    for other in family(cluster.accelerator.family).instead:
+        if other != cluster.accelerator.id and other in catalogue.accelerators():
+            yield chip_change(cluster, other)
+
+
+def every_chip(cluster: Cluster) -> Iterator[Change]:
+    """The same count of every other chip that ships and has a price."""
+    for other, row in catalogue.accelerators().items():
+        if other != cluster.accelerator.id and row.status == "shipping" and catalogue.price(other):
+            yield chip_change(cluster, other)
+
+
+def chip_change(cluster: Cluster, other: str) -> Change:
+    """The same count of another chip, in whole racks where one link joins its racks."""
     chip = cluster.accelerator
     devices = cluster.devices
-    for other in family(chip.family).instead:
-        if other == chip.id or other not in catalogue.accelerators():
-            continue
-        domain = catalogue.accelerator(other).scale_up_domain
-        racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
-        whole = -(-devices // domain) * domain if racked else devices
-        fields: dict[str, Any] = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
-        text = f"{other} instead of {chip.id}"
-        if whole != devices:
-            fields["cluster.devices"] = whole
-            text += f", {whole // domain:,} racks of {domain} ({whole:,} devices)"
-        yield Change(
-            effort=3.6,  # another machine is bought or rented
-            text=text,
-            set=fields,
-            kind="chip",
-        )
+    domain = catalogue.accelerator(other).scale_up_domain
+    racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
+    whole = -(-devices // domain) * domain if racked else devices
+    fields: dict[str, Any] = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
+    text = f"{other} instead of {chip.id}"
+    if whole != devices:
+        fields["cluster.devices"] = whole
+        text += f", {whole // domain:,} racks of {domain} ({whole:,} devices)"
+    return Change(
+        effort=3.6,  # another machine is bought or rented
+        text=text,
+        set=fields,
+        kind="chip",
+    )
 
 
 def _stacks(assessment: Assessment) -> Iterator[Change]:

@@ -39,7 +39,7 @@ from ..physics.memory import chance, peak
 from ..plans import enumerate, evaluate
 from ..verdict import assess, constraints, likely, numbers
 from ..verdict.result import FigureKey
-from . import answers, batch, fixes, measure, recovery
+from . import answers, batch, fixes, measure, recovery, saving
 
 
 class Source(NamedTuple):
@@ -111,6 +111,24 @@ _SOURCES = (
             "can_do.likely.cost_usd_low",
             "can_do.likely.cost_usd_high",
             "can_do.devices",
+        ),
+    ),
+    Source(
+        saving.saving,
+        parts=(
+            "saving.share",
+            "saving.saved_usd",
+            "saving.mfu",
+            "saving.mfu_shown",
+            "saving.days",
+            "saving.cost_usd",
+            "saving.devices",
+            "saving.likely.days",
+            "saving.likely.days_low",
+            "saving.likely.days_high",
+            "saving.likely.cost_usd",
+            "saving.likely.cost_usd_low",
+            "saving.likely.cost_usd_high",
         ),
     ),
     Source(

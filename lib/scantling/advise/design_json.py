@@ -14,6 +14,7 @@ from .fixes import can_do, fixes, singles, tries
 from .inert import inert
 from .measure import measure_first
 from .recovery import between_sites
+from .saving import saving
 from .why import pinned_loss, why
 
 
@@ -67,6 +68,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         "announced": announced(assessment),
         "limits": lines,
         "asked": asked(assessment),
+        "saving": saving(assessment) if advice else None,
         "unread": [words.given() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,

@@ -18,6 +18,7 @@ from .candidates import (
     WHOLE,
     Misses,
     device_change,
+    every_chip,
     misses,
     pins_let_go,
     plan_changes,
@@ -27,6 +28,7 @@ from .candidates import (
     site_changes,
 )
 from .changes import Change, all_of
+from .saving import fewer_devices
 from .trials import Trials, Tried
 from .why import pinned_loss
 
@@ -101,9 +103,10 @@ def singles(tried: Iterable[Tried]) -> list[TrialRow]:
     ]
 
 
-def cheaper(assessment: Assessment) -> list[FixRow]:
+def cheaper(assessment: Assessment, any_chip: bool = False) -> list[FixRow]:
     """Changes to a feasible design that cost less and take no longer (or stay within its deadline):
-    same rows as `fixes`, cheapest first.
+    same rows as `fixes`, cheapest first. any_chip : every other chip that ships and has a price is
+    tried too.
 
     Empty without tokens or a price.
     """
@@ -114,7 +117,9 @@ def cheaper(assessment: Assessment) -> list[FixRow]:
     latest = assessment.days * 1.0001 if deadline is None else deadline
     tried = Trials(assessment)
     tried.judge((*plan_changes(assessment), *site_changes(assessment)))
-    _fewer(tried)
+    if any_chip:
+        tried.judge(every_chip(assessment.resolved.cluster))
+    fewer_devices(tried)
     able = [t for t in tried if t.feasible and t.result.cost_usd is not None]
     able = tried.verified(sorted(able, key=_cost), 2 * CHEAPEST)
     less = [t for t in able if _days(t) <= latest and _cost(t) < now * (1 - SAVED)]

@@ -14,6 +14,7 @@ from ..advise import answers, diagnose as diagnosing, sweeps
 from ..advise.answers import by_scaling_laws
 from ..advise.fixes import cheaper
 from ..advise.frontier import diverse, export, fronts, read_back
+from ..advise.saving import fewer_that_keep
 from ..advise.sensitivity import tornado
 from ..advise.sweeps import edge
 from ..base.console import console, print_json
@@ -217,15 +218,24 @@ ON_LINES_OF_THEIR_OWN = (
     type=click.IntRange(1),
     help="earliest-finish: no more devices than these; without it, until more bring nothing.",
 )
+@click.option(
+    "--any-chip",
+    is_flag=True,
+    help="cheaper: every other accelerator that ships and has a price is tried too.",
+)
 @JSON
-def answer(file: str, question: str, most_devices: int | None, as_json: bool) -> None:
+def answer(
+    file: str, question: str, most_devices: int | None, any_chip: bool, as_json: bool
+) -> None:
     """A direct answer about FILE: longest-sequence, biggest-micro-batch, fewest-devices,
     earliest-finish, largest-model, compute-budget, cheaper."""
 
     design = read(file)
     if question == "cheaper":
-        _cheaper(design, as_json)
+        _cheaper(design, any_chip, as_json)
         return
+    if any_chip:
+        raise DesignError("--any-chip", allowed="the question cheaper", problem="has no effect")
     limits = {"most_devices": most_devices} if most_devices else {}
     if limits and question != "earliest-finish":
         raise DesignError("--most-devices", most_devices, "the question earliest-finish")
@@ -282,7 +292,7 @@ def _figure(key: str, value: Any) -> str:
     return show(key, value)
 
 
-def _cheaper(design: Design, as_json: bool) -> None:
+def _cheaper(design: Design, any_chip: bool, as_json: bool) -> None:
     """Changes that cost less and take no longer, or stay within the deadline."""
 
     a = assess(design)
@@ -292,7 +302,7 @@ def _cheaper(design: Design, as_json: bool) -> None:
             allowed="a feasible design with tokens and a price",
             problem="has nothing to compare with",
         )
-    rows = cheaper(a)
+    rows = cheaper(a, any_chip)
     if as_json:
         print_json(rows)
         return
@@ -472,12 +482,15 @@ def front(file: str, counts: str | None, every: bool, as_json: bool) -> None:
     r = prepare(design)
     node = max(r.cluster.devices_per_node, 1)
     own = r.cluster.devices
-    around = {max(node, round(own * x / node) * node) for x in (0.5, 0.75, 1.5, 2)}
-    values = [*map(_value, counts.split(","))] if counts else sorted(around | {own})
     if all(p.tokens is None for p in r.phases):
         raise DesignError(
             "job.tokens", allowed="tokens to train on: the front counts days", problem="is missing"
         )
+    around = {max(node, round(own * x / node) * node) for x in (0.5, 0.75, 1.5, 2)}
+    if counts:
+        values = [*map(_value, counts.split(","))]
+    else:
+        values = sorted(around | {own} | fewer_that_keep(assess(design)))
     points = fronts(
         [design.change({"cluster.devices": n}) for n in values], progress=count_on_stderr
     )

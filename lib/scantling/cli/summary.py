@@ -212,6 +212,9 @@ def _first_change(result: Result, width: int) -> str:
     """The change that is nearest, or why there is none."""
     if result["nearest_fixes"]:
         return texts.change(result["nearest_fixes"][0], width)
+    saving = result.get("saving")
+    if saving:
+        return texts.change(saving, width)
     if met(result["verdict"]):
         return texts.NONE_NEEDED
     return texts.NOT_CHECKED if result["verdict"] == "not-checked" else texts.NONE_FOUND

@@ -1,13 +1,13 @@
 """How sure a step time is: 80 % bands from runs that the fit had not seen, and the published runs
 nearest to a plan.
 
-The quantiles in catalogue/calibration.json are of ln(measured / predicted throughput) with the
-run's whole family of sources left out of the fit, families weighing alike, and the factors by which
-what is not known widens them. They are not symmetric: what no model knows of mostly slows.
+catalogue/calibration.json holds the distribution of ln(measured / predicted throughput) of runs
+whose whole family of sources was left out of the fit, every family with weight one: a Student t of
+TAILS degrees of freedom, wider on the slow side, times a factor for each of WIDER that holds.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from math import prod
@@ -20,9 +20,10 @@ from ..base.files import csv_rows
 from ..base.records import Rows
 from ..catalogue.families import family as family_of
 from ..catalogue.load import HERE
-from ..catalogue.stacks import canonical
+from ..catalogue.published import group_of
+from ..catalogue.stacks import canonical, software_switches
 from ..catalogue.words import RECOMPUTES
-from .cases import Cases
+from .cases import PRECISIONS, Cases
 from .constants import calibration, gather
 from .named import Offsets
 from .step import rates, step_time
@@ -30,16 +31,22 @@ from .step import rates, step_time
 Truth = bool | Array
 # seconds below which a step is small: what the host does shows
 SMALL_STEP_S = 0.5
+# degrees of freedom of the distribution: one family in six is off by more than a third
+TAILS = 4
 # what widens a band, in words; the factors are fitted (calibration.json, `bands`)
 WIDER = {
     "typical": "not a recipe tuned for its machine",
+    "first-week": "code and settings that nobody has tuned yet",
     "small step": "step under half a second",
     "inferred": "a setting that decides the step was not given",
     "experts": "mixture of experts",
     "unseen stack": "stack never measured",
     "unseen chip": "chip never measured",
     "unseen family": "nothing measured on chips of its family",
+    "unmeasured": "a mechanism that nobody has measured",
 }
+# kinds of sites by how much tuning a run has seen
+RECIPE, ORDINARY, FIRST_WEEK = "recipe", "ordinary", "first-week"
 # a prior of another family stands in: as far again as an unseen chip of a seen family; judgement
 UNSEEN_FAMILY = 1.5
 MOST_MFU = 0.999  # the upper end of a band lies below the peak
@@ -50,12 +57,13 @@ class Support(NamedTuple):
 
     rows: int = 0
     single_source: bool = False
+    families: int = 0  # of sources, which share maker, recipe or machine
 
 
 def _support(level: str, name: str | None) -> Support:
     """What stands behind a name's constants; nothing where no run does."""
     row = calibration()["support"].get(level, {}).get(name or "", {})
-    return Support(row.get("rows", 0), row.get("single_source", False))
+    return Support(row.get("rows", 0), row.get("single_source", False), row.get("families", 0))
 
 
 def known_chip(name: str | None) -> bool:
@@ -76,19 +84,74 @@ def known_stack(name: str | None) -> bool:
 
 def tier(stack: str | None, chip: str, *, measured: bool = False) -> str:
     """How far a band is held up by runs: "measured here" (a step or a calibration of this site),
-    "known stack and chip" (several sources of published runs on each of the two), "new site" (one
-    source on either; or no stack named, whose constants are pooled over all), "nothing compared"
-    (no run on the chip or of the stack)."""
+    "known stack and chip" (at least two families of published runs on each of the two), "new site"
+    (one family on either; or no stack named, whose constants are pooled over all), "nothing
+    compared" (no run on the chip or of the stack)."""
     if measured:
         return "measured here"
-    support = [_support("chip", chip)]
+    families = [_support("chip", chip).families]
     if stack:
-        support.append(_support("stack", stack))
-    if not all(each.rows for each in support):
+        families.append(_support("stack", stack).families)
+    return tier_of(min(families), bool(stack))
+
+
+def tier_of(families: int, named: bool) -> str:
+    """The tier where so many families of published runs ran the chip and, where one is `named`, the
+    stack."""
+    if families == 0:
         return "nothing compared"
-    if not stack or any(each.single_source for each in support):
-        return "new site"
-    return "known stack and chip"
+    return "known stack and chip" if named and families >= 2 else "new site"
+
+
+def site_kind(tuned: Column) -> Array:
+    """The kind of site whose spread a band has, by the effort of the software: recipe, ordinary or
+    first-week; a column."""
+    effort = np.atleast_1d(tuned)
+    return np.where(effort > 0, RECIPE, np.where(effort < 0, FIRST_WEEK, ORDINARY)).astype(object)
+
+
+LONG_SEQUENCE = 65_536  # tokens from which a sequence is a mechanism of its own
+MANY_DEVICES = 2_048  # and devices of one job
+DISPATCHERS = {
+    round(code): name for name, code in software_switches()["dedup_dispatch"].words.items()
+}
+
+
+def mechanisms(c: Cases, family: Column | Sequence[str], fabric: Column | Sequence[str]) -> Array:
+    """What a run does that somebody may or may not have measured, in words, shape (rows, 5); ""
+    where it does nothing of the kind: the format of its products on the chip's family, the network
+    between scale-up domains, the dispatcher of its experts, long sequences and many devices.
+
+    family: of the chips. fabric: the scale-out network, a name a row.
+    """
+    p = c.plan
+    count = np.broadcast_to(np.asarray(c.devices, float), np.shape(np.atleast_1d(family)))
+    n = count.shape
+    chips = np.atleast_1d(np.asarray(family, object))
+    nets = np.broadcast_to(np.atleast_1d(np.asarray(fabric, object)), n)
+    names = np.array([group_of(name) for name in PRECISIONS], object)
+    formats = names[np.broadcast_to(np.asarray(c.job.precision, int), n)]
+    across = count > np.broadcast_to(c.link.domain, n)
+    experts = np.broadcast_to((c.shape.moe_layers > 0) & (np.asarray(p.ep) > 1), n)
+    codes = np.rint(np.broadcast_to(np.asarray(c.software.dedup_dispatch, float), n)).astype(int)
+    dispatchers = np.array([DISPATCHERS.get(code, "") for code in codes.tolist()], object)
+    long = np.broadcast_to(np.asarray(c.job.seq_len) >= LONG_SEQUENCE, n)
+    return np.stack(
+        [
+            formats + " products on " + chips,
+            np.where(across, nets + " between domains", ""),
+            np.where(experts, dispatchers + " of experts", ""),
+            np.where(long, "long sequences on " + chips, ""),
+            np.where(count >= MANY_DEVICES, "many devices over " + nets, ""),
+        ],
+        axis=1,
+    )
+
+
+def measured_mechanisms(words: Array) -> Array:
+    """Whether somebody has published a run of every mechanism of a row of `mechanisms`."""
+    known = calibration()["support"].get("mechanism", {})
+    return np.array([all(not word or word in known for word in row) for row in words.tolist()])
 
 
 def several_sources_only(offsets: Offsets, support: Mapping[str, Any]) -> Offsets:
@@ -150,21 +213,26 @@ def wider(
     inferred: Truth = False,
     seen_family: Truth = True,
     step_s: Column = np.inf,
+    measured: Truth = True,
 ) -> dict[str, Truth]:
     """What holds of WIDER, by name: columns or scalars.
 
     known: the stack has runs behind it; seen_chip: so has the accelerator; inferred: a setting that
     decides the step (micro-batch, recompute, layout) was not given; seen_family: somebody has
-    published a run on a chip of the family.
+    published a run on a chip of the family; measured: somebody has published a run of each of its
+    mechanisms.
     """
+    tuned = np.asarray(c.software.tuned)
     return {
-        "typical": c.software.tuned <= 0,
+        "typical": (tuned <= 0)[()],
+        "first-week": (tuned < 0)[()],
         "small step": step_s < SMALL_STEP_S,
         "inferred": inferred,
         "experts": c.shape.moe_layers > 0,
         "unseen stack": np.logical_not(known),
         "unseen chip": np.logical_not(seen_chip),
         "unseen family": np.logical_not(seen_family),
+        "unmeasured": np.logical_not(measured),
     }
 
 
@@ -176,17 +244,20 @@ def band(
     inferred: Truth = False,
     seen_family: Truth = True,
     step_s: Column = np.inf,
+    measured: Truth = True,
 ) -> tuple[Column, Column]:
     """80 % band on the step time: (low, high) factors on the predicted seconds, columns or scalars;
     what is known of the run as in `wider`."""
-    return ends(wider(c, known, seen_chip, inferred, seen_family, step_s))
+    return ends(wider(c, known, seen_chip, inferred, seen_family, step_s, measured))
 
 
 def ends(holds: Mapping[str, Truth], fit: Mapping[str, Any] | None = None) -> tuple[Column, Column]:
-    """The band where these of WIDER hold; `fit` in place of the shipped quantiles and factors."""
+    """The band where these of WIDER hold; `fit` in place of the shipped ends and factors."""
     fit = fit or calibration()["bands"]
-    factors = fit["wider"] | {"unseen family": UNSEEN_FAMILY}
-    wide = prod(np.where(holds[name], factor, 1.0) for name, factor in factors.items())
+    factors = {"unseen family": UNSEEN_FAMILY} | fit["wider"]
+    wide = prod(
+        np.where(holds[name], factor, 1.0) for name, factor in factors.items() if name in holds
+    )
     low, high = fit["ends"]
     return np.exp(-high * wide)[()], np.exp(-low * wide)[()]
 

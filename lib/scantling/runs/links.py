@@ -11,16 +11,23 @@ from ..physics.wires import Link, fabric_facts
 USUAL_NETWORK = "ib-ndr"  # of a chip that no node of the catalogue holds
 
 
+def fabric_of(chip: Accelerator, scale_out: str = "") -> str:
+    """The network of a chip of the catalogue: the one that is named, else that of its usual
+    node."""
+    node = catalogue.node_for(chip.id)
+    return scale_out or (node.scale_out if node else USUAL_NETWORK)
+
+
 def link_of_chip(chip: Accelerator, scale_out: str = "") -> Link:
     """The links of a chip of the catalogue and a network, else that of its usual node."""
-    node = catalogue.node_for(chip.id)
-    usual = node.scale_out if node else USUAL_NETWORK
     return Link(
         domain=float(chip.scale_up_domain),
         up_bytes_per_s=chip.link_bytes_per_s,
         out_bytes_per_s=catalogue.default_scale_out_bytes_per_s(chip.id),
         mesh=float(chip.mesh),
-        **fabric_facts(catalogue.fabric(chip.scale_up), catalogue.fabric(scale_out or usual)),
+        **fabric_facts(
+            catalogue.fabric(chip.scale_up), catalogue.fabric(fabric_of(chip, scale_out))
+        ),
     )
 
 

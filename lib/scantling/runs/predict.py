@@ -41,11 +41,12 @@ COLUMNS = (
     "active_params",
     "flops_per_token",
     "band_tier",
+    "site_kind",
     "assumed",
     "error",
 )
 COUNTS = ("params", "active_params")
-BLANK_WORDS = ("fits", "band_tier")  # columns of text, blank where a row has no case
+BLANK_WORDS = ("fits", "band_tier", "site_kind")  # columns of text, blank where a row has no case
 # settings that decide the step: where one was inferred, the band is wider
 DECISIVE = (
     "vocab",
@@ -79,6 +80,7 @@ class Predicted:
     active_params: Array
     flops_per_token: Array
     band_tier: Array
+    site_kind: Array  # recipe, ordinary or first-week: whose spread the band has
 
 
 def predict(runs: Table, calibration: str | Path | None = None) -> DataFrame | dict[str, Array]:
@@ -87,7 +89,8 @@ def predict(runs: Table, calibration: str | Path | None = None) -> DataFrame | d
 
     mfu counts flops_per_token of the PaLM and Megatron count over the dense peak of the precision;
     hfu adds what is recomputed; mfu_low to mfu_high is the 80 % band. None of the measured columns
-    is read. oom_probability and band_tier are those of an assessment.
+    is read. oom_probability and band_tier are those of an assessment; site_kind is the kind of site
+    whose spread the band has.
     calibration : path of a calibration file, for the rows on its accelerator (and, where it comes
     from measured steps, of its model and precision; half of it under another stack).
     """
@@ -147,8 +150,10 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
     capacity = np.broadcast_to(peak.capacity, n)
     spreads = np.array([spread(stack) for stack in runs.stacks])
     assumed = [text for text, ready in zip(runs.assumed, runs.ready) if ready]
+    mechanisms = bands.mechanisms(cases, runs.families, runs.fabrics)
     low, high = bands.band(
         cases,
+        measured=bands.measured_mechanisms(mechanisms),
         known=np.array([bands.known_stack(stack) for stack in runs.stacks]),
         seen_chip=np.array([bands.known_chip(chip) for chip in runs.chips]),
         seen_family=np.array([bands.known_family(family) for family in runs.families]),
@@ -170,6 +175,7 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
         active_params=column(count.active, n),
         flops_per_token=column(per_token.total + per_token.mtp, n),
         band_tier=np.array([bands.tier(s, c) for s, c in zip(runs.stacks, runs.chips)], object),
+        site_kind=column(bands.site_kind(cases.software.tuned), n),
     )
 
 

@@ -453,13 +453,6 @@ RULES = (
         r"nemo|megatron.bridge|mlperf|jax-toolbox|\bpax\b|t5x|mindspeed",
         "recipes that the maker of the chips tuned and published",
     ),
-    rule(
-        "tuned",
-        "0",
-        Text.FRAMEWORK,
-        r"zero-3 \(in megatron\)",
-        "a rival as the baseline of a paper",
-    ),
     rule("graphs", "1", Text.OPTIONS, "layer cuda graph", "MLPerf submissions: a graph a layer"),
     rule(
         "graphs",
@@ -599,6 +592,13 @@ RULES = (
     rule("tuned", "1", Text.EFFORT, "^tuned$", "what a row says of itself"),
     rule("tuned", "0", Text.EFFORT, "^typical$", "what a row says of itself"),
     rule("tuned", "-1", Text.EFFORT, "^first-week$", "what a row says of itself"),
+    rule(
+        "tuned",
+        "0",
+        Text.FRAMEWORK,
+        r"zero-3 \(in megatron\)",
+        "a rival as the baseline of a paper, whatever the paper's own runs are",
+    ),
     rule("dedup_dispatch", "-1", Text.MOE_DISPATCHER, "^allgather$", "name of the dispatcher"),
     rule("dedup_dispatch", "0", Text.MOE_DISPATCHER, "^alltoall$", "name of the dispatcher"),
     rule("dedup_dispatch", "1", Text.MOE_DISPATCHER, "^deepep$", "name of the dispatcher"),

@@ -44,7 +44,7 @@ from ..physics.software import SWITCHES
 from ..physics.wires import Link
 from .frames import table_of
 from .infer import Gaps, infer
-from .links import link_of_chip, links_of
+from .links import fabric_of, link_of_chip, links_of
 from .normalise import normalise
 from .run_columns import bounds
 from .run_shapes import shape_of
@@ -113,6 +113,7 @@ class Runs:
     assumed: list[str]  # per row
     errors: list[str]  # per row, "" where ready
     families: Array  # chip family, per ready row
+    fabrics: Array  # scale-out network (catalogue id)
     chips: Array
     stacks: Array
 
@@ -141,6 +142,7 @@ def to_runs(runs: Table | DataFrame) -> Runs:
         assumed=assumed.tolist(),
         errors=errors,
         families=families,
+        fabrics=np.array([fabric_of(*pair) for pair in zip(chips, f["scale_out"])], object),
         chips=f["accelerator"].astype(str),
         stacks=f["stack"].astype(str),
     )

@@ -118,8 +118,11 @@ def with_step(chosen: Chosen, measured: Measured) -> Chosen:
 def widening(chosen: Chosen) -> dict[str, Any]:
     """What widens the band of a phase, by the names of `bands.WIDER`."""
     resolved = chosen.search.situation.resolved
+    cluster = resolved.cluster
+    mechanisms = bands.mechanisms(chosen.case, [cluster.accelerator.family], [cluster.scale_out])
     return bands.wider(
         chosen.case,
+        measured=bool(bands.measured_mechanisms(mechanisms)[0]),
         known=bands.known_stack(resolved.stack),
         seen_chip=bands.known_chip(resolved.cluster.accelerator.id),
         seen_family=bands.known_family(resolved.cluster.accelerator.family),

@@ -118,6 +118,13 @@ class FixRow(TrialRow):
     missed: list[str]
 
 
+class Saving(FixRow):
+    """A change that touches nothing that was asked for, and what it saves."""
+
+    share: float  # of the dollars, or of the days where these gain more
+    saved_usd: Known  # None where no price is known
+
+
 class LawRow(TypedDict):
     """Days to a loss by one published surface."""
 
@@ -243,6 +250,7 @@ class Result(TypedDict, total=False):
     # what the verdict rests on, and advice
     limits: list[str]
     asked: list[Asked]
+    saving: Saving | None
     unread: list[dict[str, Any]]  # words of a line, confirmed as they stand
     avoid: list[Avoid]
     to_loss: ToLoss | None

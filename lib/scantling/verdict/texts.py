@@ -2,8 +2,9 @@
 
 from typing import NamedTuple
 
+from ..base.show import days, percent, usd
 from ..catalogue.words import Offload, StepPart
-from .result import Result
+from .result import Result, Saving
 from .verdicts import VERDICTS, beside_name
 
 # what the parts of a step that go to anything but the model's own arithmetic are called
@@ -63,11 +64,32 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
         name += f", on a chip that is {figures['announced']}"
     if verdict.id == "feasible" and limits and limits[0].startswith(PINNED):
         return VerdictSentence("warn", f"{name}, on pins that cost", limits[0][len(PINNED) :])
+    saving = figures.get("saving")
+    if saving and verdict.met:
+        name += f", but {_dearer(saving)} than it need be"
+        reasons = [] if verdict.id == "feasible" else [beside_name(line) for line in limits[:1]]
+        return VerdictSentence("warn", name, "; ".join([*reasons, cured(saving)]))
     if verdict.id == "feasible" or not limits:
         return VerdictSentence(
             verdict.tone, name, "a plan fits, and no stated constraint is violated"
         )
     return VerdictSentence(verdict.tone, name, beside_name(limits[0]))
+
+
+def _dearer(saving: Saving) -> str:
+    """By how much a design is dearer, or takes longer, than after a change."""
+    saved = saving["saved_usd"]
+    if saved is not None and saved > 0:
+        return f"{usd(saved)} dearer"
+    return f"{percent(saving['share'], 0)} longer"
+
+
+def cured(saving: Saving) -> str:
+    """A change that saves, with the likely days and dollars after it."""
+    likely = saving["likely"]
+    figures = [days(likely["days"])] if likely["days"] is not None else []
+    figures += [usd(likely["cost_usd"])] if likely["cost_usd"] is not None else []
+    return f"{saving['change']} → {', '.join(figures)}"
 
 
 def loss_name(part: str, offload: str = Offload.NONE) -> str:

@@ -32,7 +32,7 @@ RUNS, MEMORY, PEERS = (
 FOLDER = "gallery/validation"
 CSV = (
     "id source locator stack accelerator precision n_devices measured predicted fold_out "
-    "source_out family family_out baseline source_low source_high sees assumed "
+    "source_out family family_out unsaid_out baseline source_low source_high sees assumed "
     "unanswered"
 ).split()
 BEGIN = "<!-- validation: begin -->"
@@ -45,14 +45,16 @@ def compute(runs=RUNS, memory=MEMORY, told=lambda text: None):
     rows = build(runs, told)
     again = tables.repeats(rows)
     table = calibrate.load(runs)
-    said = rows.set_index("id").family_out.reindex(table.frame.id)
+    said = rows.set_index("id")[["family_out", "unsaid_out"]].reindex(table.frame.id)
+    said = np.log(said.to_numpy(float)).T
     known = calibration()
     peaks = None
     figures = {
         "made": date.today().isoformat(),
         "calibrated": known.get("made"),
         **{f"{name}s": rows[name].nunique() for name in ("source", "stack", "accelerator")},
-        "strangers": strangers.figures(table, np.log(said.to_numpy(float))),
+        "strangers": strangers.figures(table, *said),
+        "grid": strangers.grid(),
         "headline": tables.headline(rows),
         "by": tables.by_group(rows),
         "bands": tables.bands_table(rows),

@@ -17,6 +17,7 @@ from scantling.runs.predict import decisive, predict_frame
 from scantling.runs.read import read_runs
 
 from . import throughput_fit as calibrate
+from .families import newest
 
 PLAN = tuple("tp sp pp vpp cp ep etp dp sharding micro_batch global_batch_seqs recompute".split())
 RUN = (
@@ -97,9 +98,10 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
         "predicted": np.exp(model.log_rate(start)),
         "moe": (table.cases.shape.moe_layers > 0) * 1.0,
         "family": sites,
-        "aside": np.isin(sites, calibrate.ASIDE) * 1.0,
+        "newest": newest(table.frame) * 1.0,
     }
     told("folds, sources and families left out")
+    blank = calibrate.unsaid(model)
     left = {
         "fold": calibrate.left_out(model, calibrate.folds(table), start),
         "source": calibrate.left_out(model, table.frame.source.to_numpy(), start),
@@ -108,7 +110,7 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
     for name, rate in left.items():
         holds = calibrate.unknown(table, rate)
         if name == "fold":  # runs of the same sources stay in the fit
-            holds |= {"unseen stack": False, "unseen chip": False}
+            holds |= {"unseen stack": False, "unseen chip": False, "unmeasured": False}
         low, high = bands.ends(holds)
         found |= {
             f"{name}_out": np.exp(rate),
@@ -116,6 +118,7 @@ def build(path, told=lambda text: None) -> pd.DataFrame:
             f"{name}_high": high,
             f"{name}_known": np.where(holds["unseen stack"], 0.0, 1.0),
         }
+    found["unsaid_out"] = np.exp(calibrate.strangers(model, blank))
     found |= _notes(table)
     rows = rows.join(pd.DataFrame(found, index=at))
     rows = rows.fillna({"sees": "", "family": rows.source} | dict.fromkeys(CONDITIONS, False))

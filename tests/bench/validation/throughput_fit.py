@@ -7,54 +7,38 @@ row weighing 1 / sqrt(rows of its source), plus each offset over its prior's sta
 squared: what the runs do not show stays at the sourced prior.
 
 Families of sources that share maker, recipe or machine are left out together: a source whose
-siblings stay in the fit is no stranger. The families of ASIDE choose nothing, no structure and no
-prior; they are predicted by a fit on the others. The shipped constants use all rows.
+siblings stay in the fit is no stranger. The newest third of the families chooses nothing, no
+structure and no prior; it is predicted by a fit on the others. The shipped constants use all rows.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
 import pandas as pd
 from scantling.catalogue import HERE
-from scantling.physics.bands import conditions, wider
+from scantling.physics.bands import conditions, mechanisms, wider
 from scantling.physics.cases import devices
 from scantling.physics.constants import PRIORS, Constants, efforts, gather
 from scantling.physics.memory import constants as memory_constants
 from scantling.physics.step import rates, step_time
 from scantling.runs import scores
+from scantling.runs.frames import table_of
+from scantling.runs.normalise import normalise
 from scantling.runs.predict import any_decisive
 from scantling.runs.read import read_runs
 from scantling.runs.to_cases import to_runs
 
+from .families import newest, sites
+from .spread import distribution
+
 SCALE = 0.1
 STEP = 1e-3  # of an offset, for the derivatives
-# the newest third of the families by the date of their first row (November 2026): they are replaced
-# when rows of newer ones come
-ASIDE = (
-    "amd lumen",
-    "amd maxtext gpu",
-    "aws efa moe",
-    "aws neuron",
-    "dhelix",
-    "eth gh200",
-    "gcp a4x gb200",
-    "halo b300",
-    "kempnerforge benchmarks (kempner",
-    "megatron-sft-recipes",
-    "ml-engineering: when to",
-    "oellm jupiter",
-    "prime-rl b300",
-    "simumax",
-)
-# percentiles of an 80 % band: those of families that are known hold fewer of one that is not, some
-# 5 of 100 (families set aside, bands from the others)
-ENDS = (0.075, 0.925)
-FEW_ROWS = 5  # rows of a stack below which the kit calls it unknown, as bands.known_stack does
 # scored, not fitted: products that XLA quantises and scales back would count for those of fp8, with
 # which Ironwood's rows come out 2 points worse
 UNFITTED = "int8"
@@ -93,14 +77,8 @@ def load(path) -> Table:
             effort=np.broadcast_to(efforts(cases.software.tuned), len(f)),
             site=sites(f),
         ),
-        f,
+        f.assign(fabric=runs.fabrics[keep]),
     )
-
-
-def sites(frame) -> np.ndarray:
-    """What is left out together: the family of sources where the table names one, else the
-    source."""
-    return frame.get("family", frame.source).fillna(frame.source).to_numpy(str)
 
 
 def folds(table: Table) -> np.ndarray:
@@ -250,25 +228,51 @@ def to_offsets(model: Model, theta) -> dict:
     return offsets
 
 
-def left_out(model: Model, groups, start, rows=None):
+def left_out(model: Model, groups, start, rows=None, asked: Model | None = None):
     """Log rate of every row predicted by constants fitted, on `rows`, without the row's group; the
-    derivatives are those at `start`, the fit on all of them."""
+    derivatives are those at `start`, the fit on all of them. `asked`: the model that predicts by
+    those constants, where it is another."""
     rows = np.ones(len(groups), bool) if rows is None else rows
+    asked = asked or model
     jacobian = model.jacobian(start)
-    out = model.log_rate(start)
+    out = asked.log_rate(start)
     for g in np.unique(groups[rows]):
         held = groups == g
         theta = fit(model, rows & ~held, start, iterations=12, jacobian=jacobian)
-        out[held] = model.log_rate(theta)[held]
+        out[held] = asked.log_rate(theta)[held]
     return out
 
 
-def strangers(model: Model):
+def strangers(model: Model, asked: Model | None = None):
     """Log rate of every row by constants that its family of sources had no part in: without that
-    family, and without all of ASIDE."""
+    family, and without all of the newest third."""
     site = model.table.levels["site"]
-    choosing = ~np.isin(site, ASIDE)
-    return left_out(model, site, fit(model, choosing, iterations=25), choosing)
+    choosing = ~newest(model.table.frame)
+    return left_out(model, site, fit(model, choosing, iterations=25), choosing, asked)
+
+
+def unsaid(model: Model) -> Model:
+    """The model of the same rows as users leave them, with the effort blank: typical where the
+    words of a row do not say that its maker tuned it. Its offsets are those of `model`."""
+    table = model.table
+    frame = table.frame.drop(columns=["tuned", "effort"]).assign(effort="")
+    software = table.cases.software
+    tuned = np.nan_to_num(normalise(table_of(frame)).numbers("tuned"))
+    cases = replace(table.cases, software=replace(software, tuned=tuned))
+    levels = table.levels | {"effort": np.broadcast_to(efforts(tuned), len(frame))}
+    blank = copy(model)
+    blank.table = Table(cases, table.log_measured, levels, frame)
+    at = {key: i for i, key in enumerate(model.keys)}
+    blank.columns = {
+        constant: [
+            np.array([at[constant, level, name] for name in all_of[level]])
+            for level in ("global", *PRIORS[constant].by)
+            if (constant, level, all_of[level][0]) in at
+        ]
+        for all_of in [levels | {"global": np.full(len(frame), "")}]
+        for constant in model.columns
+    }
+    return blank
 
 
 def errors(log_rate, table):
@@ -285,8 +289,10 @@ def main(argv=None) -> int:
         "in sample": model.log_rate(theta),
         "folds": left_out(model, folds(table), theta),
         "source left out": left_out(model, table.frame.source.to_numpy(), theta),
-        "family left out": strangers(model),
+        "family left out": left_out(model, table.levels["site"], theta),
     }
+    blank = unsaid(model)
+    unsaid_rate = left_out(model, table.levels["site"], theta, asked=blank)
     figures = {}
     for kind, rate in kinds.items():
         off = pd.Series(errors(rate, table))
@@ -300,7 +306,7 @@ def main(argv=None) -> int:
         figures=figures,
         support=_supports(table),
         offsets=to_offsets(model, theta),
-        bands=band_widths(table, kinds["family left out"]),
+        bands=band_widths(table, kinds["family left out"], blank.table, unsaid_rate),
     )
     write_conditions(table, kinds["family left out"], HERE / "run_conditions.csv")
     kept = json.dumps(result, indent=1, sort_keys=True)
@@ -308,47 +314,48 @@ def main(argv=None) -> int:
     return 0
 
 
-def elsewhere(table, level) -> np.ndarray:
-    """Rows of other families of sources with the row's name of a level."""
-    names = table.levels[level]
-    site = pd.Series(table.levels["site"])
-    own = site.groupby([names, site]).transform("size")
-    return (site.groupby(names).transform("size") - own).to_numpy()
+def elsewhere(names: np.ndarray, site: np.ndarray) -> np.ndarray:
+    """Families of sources, other than the row's own, with rows of the same name."""
+    counted = pd.Series(site).groupby(names).transform("nunique").to_numpy()
+    return counted - 1
 
 
 def unknown(table, rate) -> dict:
     """What widens the bands of rows whose family of sources is left out, see `bands.wider`."""
     c = table.cases
+    site = table.levels["site"]
     step_s = c.job.global_batch * c.job.seq_len / (np.exp(rate) * devices(c.plan))
     return wider(
         c,
-        known=elsewhere(table, "stack") >= FEW_ROWS,
-        seen_chip=elsewhere(table, "chip") > 0,
+        known=elsewhere(table.levels["stack"], site) > 0,
+        seen_chip=elsewhere(table.levels["chip"], site) > 0,
         inferred=any_decisive(table.frame.assumed),
         step_s=step_s,
+        measured=seen_mechanisms(table),
     )
 
 
-def band_widths(table, rate, rows=None) -> dict:
-    """The percentiles ENDS of ln(measured / predicted) of runs that no condition of
-    `bands.WIDER` widens, and the factor of each: least squares of ln |ln(measured / predicted)| on
-    the conditions, towards 1 as if one more row had each. Families of sources weigh by the root of
-    their rows; `rows` (bool): those that count."""
-    off = table.log_measured - rate
-    holds = {name: found for name, found in unknown(table, rate).items() if np.any(found)}
-    weight = source_weights(table.levels["site"], rows)
-    shown = np.column_stack([np.ones(len(off)), *(1.0 * found for found in holds.values())])
-    size = np.log(np.abs(off) + 0.01)
-    shrink = np.diag([0.0] + [1.0] * len(holds))
-    slopes = np.linalg.solve((shown.T * weight) @ shown + shrink, shown.T @ (weight * size))
-    logs = np.maximum(slopes[1:], 0.02)
-    wide = np.exp(shown[:, 1:] @ logs)
-    order = np.argsort(off / wide)
-    ends = np.interp(ENDS, np.cumsum(weight[order]) / weight.sum(), (off / wide)[order])
-    return {
-        "ends": [round(float(x), 4) for x in ends],
-        "wider": {name: round(float(x), 3) for name, x in zip(holds, np.exp(logs))},
-    }
+def seen_mechanisms(table) -> np.ndarray:
+    """Whether another family of sources has a run of every mechanism of a row."""
+    words = mechanisms(table.cases, table.levels["family"], table.frame.fabric.to_numpy(object))
+    site = table.levels["site"]
+    return np.all([(elsewhere(of, site) > 0) | (of == "") for of in words.astype(str).T], axis=0)
+
+
+def band_widths(table, rate, blank=None, blank_rate=None, rows=None) -> dict:
+    """The distribution of ln(measured / predicted) of the `rows` (bool) with their families left
+    out, see `spread.distribution`; half of its weight is of the same runs with their effort unsaid
+    (`blank`), where those are given."""
+    asked = [(table, rate)] + ([(blank, blank_rate)] if blank is not None else [])
+    rows = np.ones(len(rate), bool) if rows is None else rows
+    offs, holds, site = [], [], []
+    for of, said in asked:
+        offs.append((of.log_measured - said)[rows])
+        found = unknown(of, said)
+        holds.append({n: np.broadcast_to(x, len(said))[rows] for n, x in found.items()})
+        site.append(of.levels["site"][rows])
+    together = {name: np.concatenate([part[name] for part in holds]) for name in holds[0]}
+    return distribution(np.concatenate(offs), together, np.concatenate(site))
 
 
 def write_conditions(table, foretold, path) -> None:
@@ -386,12 +393,22 @@ def write_conditions(table, foretold, path) -> None:
 
 
 def _supports(table) -> dict:
-    """Rows and sources behind each chip, family and stack; one source alone is marked."""
-    out = {}
-    for level, names in table.levels.items():
-        found = table.frame.source.groupby(names).agg(rows="size", sources="nunique")
-        out[level] = found.assign(single_source=found.sources == 1).to_dict("index")
+    """Rows, sources and families behind each chip, family, stack and mechanism; one source alone is
+    marked."""
+    out = {level: _support(table, names) for level, names in table.levels.items()}
+    words = mechanisms(table.cases, table.levels["family"], table.frame.fabric.to_numpy(object))
+    several = [_support(table, column) for column in words.astype(str).T]
+    out["mechanism"] = {name: row for part in several for name, row in part.items() if name}
     return out
+
+
+def _support(table, names) -> dict:
+    """Rows, sources and families behind each of the names of the rows."""
+    rows = pd.DataFrame({"source": table.frame.source, "site": table.levels["site"]})
+    found = rows.groupby(names).agg(
+        rows=("source", "size"), sources=("source", "nunique"), families=("site", "nunique")
+    )
+    return found.assign(single_source=found.sources == 1).to_dict("index")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The page "How right is it?" from the tables of `make validation`: one offline HTML file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from json import loads
 from pathlib import Path
 from typing import Any
@@ -133,9 +133,9 @@ def _headline(f: Figures) -> list[Block]:
 _LEFT_OUT = Markup(
     "The same model, its few constants fitted on all runs, then without the runs in question. "
     "<em>Families left out</em> is the figure to expect on a site of one's own: all sources of one "
-    "maker, recipe or machine at once. The headline is the worse of that and of ten families that "
-    "no fit has seen, though they were looked at: the prior of one chip family and the percentiles "
-    "of the interval were set on them. Sources whose siblings stay in the fit are easier; "
+    "maker, recipe or machine at once, every family with weight one. The headline is the worse of "
+    "the older two thirds, each left out, and of the newest third, which chose nothing and is "
+    "predicted by the older alone. Sources whose siblings stay in the fit are easier; "
     "<em>fitted</em> figures are no promise."
 )
 
@@ -152,9 +152,49 @@ def _left_out(f: Figures) -> list[Block]:
         Heading(text="What was left out of the fit"),
         Paragraph(text=_LEFT_OUT),
         _strangers(f["strangers"]),
+        _tiers(f["strangers"]),
         _kinds(f["headline"]),
         Paragraph(text=floor, css="cost"),
     ]
+
+
+SITES = {
+    "recipe": "a maker's tuned recipe",
+    "ordinary": "an ordinary site",
+    "first-week": "a first week, or a student's code",
+}
+
+
+def _parts(strangers: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The sets of families, all of each and by kind of site."""
+    for name in ("families left out", "newest third"):
+        if name in strangers:
+            yield name, strangers[name]
+            for kind, figures in strangers[name]["kinds"].items():
+                yield f"{name}: {SITES[kind]}", figures
+    for name, figures in strangers["effort unsaid"].items():
+        yield f"{name}, effort unsaid", figures
+
+
+def _tiers(strangers: Mapping[str, Any]) -> Table:
+    """How far intervals hold by what is known of stack and chip."""
+    return Table(
+        columns=columns(
+            "Tier, by other families", "Families#", "Runs#", "Inside#", "Half inside#", "Width#"
+        ),
+        rows=plain_rows(
+            (
+                name,
+                str(r["families"]),
+                f"{r['rows']:,}",
+                percent(r["coverage"], 0),
+                percent(r["half_inside"], 0),
+                f"{r['width']:.2f}",
+            )
+            for name, r in strangers["tiers"].items()
+        ),
+        css="",
+    )
 
 
 def _strangers(strangers: Mapping[str, Any]) -> Table:
@@ -168,6 +208,8 @@ def _strangers(strangers: Mapping[str, Any]) -> Table:
             "Mean of the families#",
             "80 % of a bootstrap#",
             "Inside#",
+            "Width#",
+            "Half of its runs inside#",
             "Faster plan named#",
             "Ratio off#",
         ),
@@ -181,11 +223,12 @@ def _strangers(strangers: Mapping[str, Any]) -> Table:
                 percent(r["family_mean"]),
                 f"{percent(r['family_interval'][0])} to {percent(r['family_interval'][1])}",
                 percent(r["coverage"], 0),
+                f"{r['width']:.2f}",
+                percent(r["half_inside"], 0),
                 percent(r["right"], 0),
                 percent(r["ratio_off"]),
             )
-            for name, r in strangers.items()
-            if r.get("rows")
+            for name, r in _parts(strangers)
         ),
         css="",
     )
@@ -289,9 +332,9 @@ def _bands(f: Figures) -> list[Block]:
     text = (
         "Every headline has an 80 % band. It should hold eight runs in ten that the fit has not "
         "seen, and be as narrow as that allows. Which runs it holds is checked here by leaving "
-        "them out; its quantiles come from the errors of families left out, families weighing "
-        "alike, and it is wider for what is not known: a chip never measured, experts, steps under "
-        "half a second."
+        "them out. It is a Student t of four degrees of freedom, fitted to the errors of families "
+        "left out, families weighing alike, and wider for what is not known: a chip or a mechanism "
+        "never measured, experts, a first week, steps under half a second."
     )
     table = Table(
         columns=columns(

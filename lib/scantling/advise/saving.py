@@ -1,0 +1,114 @@
+"""What a design costs more than it need: a change that saves more than a tenth of the dollars or
+the days and touches nothing that was asked for."""
+
+from ..catalogue.words import StepPart
+from ..verdict.record import Assessment
+from ..verdict.result import Saving
+from .candidates import WHOLE, device_change, site_changes
+from .trials import Trials, Tried
+
+WORTH = 0.10  # share of cost or time that is worth the first line
+FEWER = (0.875, 0.75, 0.625, 0.5, 0.375, 0.25)  # times today's devices
+# what takes the same device-seconds on any number of devices and with any batch
+_ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
+
+
+def saving(assessment: Assessment) -> Saving | None:
+    """The change that saves most dollars (days, where nothing is dear) of a design that may be run:
+    a batch that its devices can share, or fewer devices within its deadline (in no more days, where
+    none is stated). None where none saves more than WORTH, without tokens, and where the design's
+    own arithmetic leaves no room for it.
+
+    share : of the dollars, or of the days where no price is known or the days gain more.
+    """
+    if not assessment.met or not assessment.days or _most_to_save(assessment) <= WORTH:
+        return None
+    tried = Trials(assessment)
+    tried.judge(change for change in site_changes(assessment) if change.kind == WHOLE)
+    fewer_devices(tried)
+    before = tried.before
+    gains = [(share_saved(before, t), t) for t in tried if _keeps(before, t)]
+    gains.sort(key=lambda gain: -gain[0])
+    worth = [t for share, t in gains if share > WORTH]
+    for t in tried.verified(worth, 1):
+        share = share_saved(assessment, t)
+        if share > WORTH and _keeps(assessment, t):
+            return _row(assessment, t, share)
+    return None
+
+
+def fewer_devices(tried: Trials) -> None:
+    """Fewer of the same devices: some shares of today's, and the fewest that keep the deadline."""
+    assessment = tried.assessment
+    cluster = assessment.resolved.cluster
+    if "dp" in assessment.design.plan.given():
+        return
+
+    def enough(count: int) -> bool:
+        return tried.tried(device_change(assessment, count)).feasible
+
+    counts = {cluster.whole(cluster.devices * share) for share in FEWER}
+    held = [count for count in sorted(counts, reverse=True) if count != cluster.devices]
+    able = [count for count in held if enough(count)]
+    if assessment.resolved.constraints.deadline_days is None or not able:
+        return
+    fewest = min(able)
+    below = max((count for count in held if count < fewest), default=0)
+    while fewest - below > cluster.unit:
+        middle = cluster.whole((fewest + below) / 2)
+        if middle in (fewest, below):
+            return
+        if enough(middle):
+            fewest = middle
+        else:
+            below = middle
+
+
+def fewer_that_keep(assessment: Assessment) -> set[int]:
+    """Fewer devices with which a design that may be run still keeps what it asks for: the fewest,
+    and those tried on the way."""
+    if not assessment.met or assessment.resolved.constraints.deadline_days is None:
+        return set()
+    tried = Trials(assessment)
+    fewer_devices(tried)
+    return {t.result.resolved.cluster.devices for t in tried if t.feasible}
+
+
+def _most_to_save(assessment: Assessment) -> float:
+    """The share of device-seconds that is no arithmetic of the model: idle devices, and parts of
+    the step that another batch or another number of devices could do without."""
+    step = assessment.step_breakdown_s
+    arithmetic = sum(step[part] for part in _ARITHMETIC) / sum(step.values())
+    return 1 - arithmetic * assessment.devices_used / assessment.resolved.cluster.devices
+
+
+def _keeps(now: Assessment, t: Tried) -> bool:
+    """Whether a change keeps all that is asked for without a risk, in no more days than today where
+    no deadline is stated, and for no more dollars."""
+    if not t.safe or t.result.days is None or now.days is None:
+        return False
+    if now.resolved.constraints.deadline_days is None and t.result.days > now.days * 1.0001:
+        return False
+    if now.cost_usd is None or t.result.cost_usd is None:
+        return t.result.days <= now.days * 1.0001
+    return t.result.cost_usd <= now.cost_usd * 1.0001
+
+
+def share_saved(now: Assessment, t: Tried) -> float:
+    """The share of dollars that a change saves, or of days where that is more or no price is
+    known."""
+    days = 0.0
+    dollars = 0.0
+    if now.days and t.result.days is not None:
+        days = 1 - t.result.days / now.days
+    if now.cost_usd and t.result.cost_usd is not None:
+        dollars = 1 - t.result.cost_usd / now.cost_usd
+    return max(days, dollars)
+
+
+def _row(now: Assessment, t: Tried, share: float) -> Saving:
+    """The change with what it saves of the likely dollars."""
+    before = now.likely.cost_usd
+    after = t.result.likely.cost_usd
+    saved = None if before is None or after is None else before - after
+    return {**t.fix(), "share": share, "saved_usd": saved}

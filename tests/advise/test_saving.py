@@ -1,0 +1,84 @@
+"""A design that may be run and costs more than it need says so first."""
+
+from __future__ import annotations
+
+import pytest
+from scantling.advise.answers import fewest_devices
+from scantling.advise.design_json import as_dict
+from scantling.advise.fixes import cheaper
+from scantling.advise.saving import WORTH, saving
+from scantling.design.design import Design
+from scantling.verdict.assess import assess
+from scantling.verdict.texts import verdict_sentence
+
+
+def design(**changes):
+    data = {
+        "model": "llama-3.1-405b",
+        "cluster": {
+            "accelerator": "h100-sxm",
+            "devices": 14_336,
+            "scale_out": "rocev2-400",
+            "pod_devices": 3072,
+        },
+        "job": {"tokens": 15.6e12, "seq_len": 8192, "global_batch": 2048, "precision": "bf16"},
+        "reliability": {"preset": "llama3"},
+    }
+    return Design.from_data(data).change(changes)
+
+
+@pytest.mark.parametrize("devices", [14_336, 12_288])
+def test_a_batch_that_the_devices_cannot_share_leads_the_verdict(devices):
+    """One stop left of 16,384 on the slider a third of the dollars is lost: 2,048 sequences do not
+    divide over 14,336 devices."""
+    assessment = assess(design(**{"cluster.devices": devices}))
+    assert assessment.verdict == "feasible"
+    row = saving(assessment)
+    assert row["share"] > WORTH
+    assert "sequences" in row["change"]
+    after = assess(design(**{"cluster.devices": devices}).change(row["set"]))
+    assert after.met
+    assert after.cost_usd == pytest.approx(row["cost_usd"])
+    assert after.days == pytest.approx(row["days"])
+    saved = assessment.likely.cost_usd - after.likely.cost_usd
+    assert row["saved_usd"] == pytest.approx(saved, rel=0.02)
+    sentence = verdict_sentence(as_dict(assessment))
+    assert "dearer than it need be" in sentence.name
+    assert row["change"] in sentence.reason
+    assert sentence.tone == "warn"
+
+
+def test_a_whole_batch_has_nothing_to_save():
+    result = as_dict(assess(design(**{"cluster.devices": 16_384})))
+    assert result["saving"] is None
+    assert "dearer" not in verdict_sentence(result).text
+
+
+def test_idle_devices_are_named():
+    """70B on 10,000 H100: 1,680 stand idle for the batch."""
+    d = Design.from_data(
+        {
+            "model": {"size": 70e9},
+            "cluster": {"accelerator": "h100-sxm", "devices": 10_000},
+            "job": {"tokens": 15e12, "global_batch": 2048, "seq_len": 8192},
+        }
+    )
+    assessment = assess(d)
+    row = saving(assessment)
+    assert row is not None and row["cost_usd"] < 0.9 * assessment.cost_usd
+
+
+def test_cheaper_reaches_the_fewest_devices():
+    """30B, 4T tokens, 60 days: the fewest devices that keep the deadline were cheaper than all that
+    `cheaper` offered."""
+    d = Design.from_data(
+        {
+            "model": {"size": 30e9},
+            "cluster": {"accelerator": "h100-sxm", "devices": 512},
+            "job": {"tokens": 4e12},
+            "constraints": {"deadline_days": 60},
+        }
+    )
+    fewest = fewest_devices(d)
+    alone = [row for row in cheaper(assess(d)) if row["set"].keys() == {"cluster.devices"}]
+    assert min(row["cost_usd"] for row in alone) <= fewest["cost_usd"] * 1.005
