@@ -292,6 +292,19 @@ def test_the_design_says_what_its_kit_cannot():
     assert kit_gaps(sc.assess(made(DENSE))) == []
 
 
+def test_offload_beyond_the_host_without_drives_is_told_in_finite_figures(tmp_path, capsys):
+    """A pinned offload that host memory and drives cannot hold: memory is what is said."""
+    host = {"devices": 64, "host_memory_gb": 1, "nvme_gb": 0}
+    design = made(SMALL, model="llama-3.1-70b", cluster=host, plan={"offload": "optimizer+params"})
+    a = sc.assess(design)
+    assert a.verdict == "constraint-missed" and np.isfinite(a.step_s) and 0 < a.mfu < 1
+    assert a.as_dict()["limits"][0].startswith("memory:")
+    file = tmp_path / "a.yaml"
+    file.write_text(design.to_yaml())
+    assert command(["design", str(file)]) == 3
+    assert "none, the plan does not fit" in capsys.readouterr().out
+
+
 def test_a_corruption_costs_one_figure():
     a = sc.assess(made(DENSE))
     rows = {row.id: row for row in part(a, "domains").rows}

@@ -65,10 +65,11 @@ def through_disks(cluster: Cluster, c: Cases, m: Memory) -> Cases:
     the host's memory.
 
     NVMe and host link run at once (Rajbhandari et al. 2021, section 5.2.2): the link moves all of
-    the state in the time that the drives take for their part.
+    the state in the time that the drives take for their part. Without drives nothing is fed: what
+    the host's memory cannot hold does not fit, and is timed as if it did.
     """
     disk = on_disk(cluster, m)
-    if not np.any(disk):
+    if not np.any(disk) or not np.nan_to_num(cluster.nvme_bytes):
         return c
     link = c.chip.host_bytes_per_s
     spills = np.asarray(disk) > 0
