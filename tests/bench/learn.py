@@ -29,6 +29,7 @@ import yaml
 from dirt import REFUSED, tried
 from scantling import catalogue
 from scantling.base.errors import DesignError
+from scantling.endure.cost import Z80
 from scantling.physics.memory.chance import spread
 from scantling.physics.memory.constants import (
     calibration as memory_calibration,
@@ -41,7 +42,7 @@ from scantling.runs.to_cases import to_runs
 from scantling_logs.contents import number
 from scantling_logs.peaks import WITHIN, moved_by_peaks, peak_bytes
 from scantling_logs.point import of_table
-from scantling_logs.site import Z80, calibration
+from scantling_logs.site import calibration
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "logs")]
@@ -229,7 +230,7 @@ def after_peaks(most: int = 12) -> None:
     names = read_runs(catalogue.HERE / "published_memory.csv").set_index("id").model
     model = names.reindex(rows.ids).to_numpy(str)
     pooled = {n: {"global": v["global"]} for n, v in memory_calibration()["offsets"].items()}
-    usual, within = spread(""), WITHIN
+    usual, within = spread(), WITHIN
     cases = []
     for i, stack in enumerate(rows.stacks):
         case = rows.cases.take(slice(i, i + 1))

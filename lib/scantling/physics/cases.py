@@ -15,14 +15,15 @@ import numpy as np
 from ..base.columns import Array, Column
 from ..base.records import Lines, length, record, take
 from ..blocks.table import Shape, few_dense
-from ..catalogue.words import CP_TYPES, OFFLOADS, PRECISIONS as RECIPES, RECOMPUTES, SHARDINGS
+from ..catalogue.words import CP_TYPES, OFFLOADS, PRECISIONS, RECOMPUTES, SHARDINGS, Precision
 from .constants import Constants
 from .recompute import Recomputed, repeated
 from .software import Software
 from .wires import Link, Wires, members_inside
 
-SAME_RATE = {"fp8-block": "fp8-current"}  # recipes that the models time alike
-PRECISIONS = tuple(name for name in RECIPES if name not in SAME_RATE)
+# a recipe that is timed and counted as another, since no published run tells the two apart: a job
+# has the code of the other, and keeps its own name in the design, the plan and the launch kit
+TIMED_AS = {Precision.FP8_BLOCK: Precision.FP8_CURRENT}
 # codes of the words that formulas ask for
 BF16, FP32, FP8, FP8_ROW, MXFP8, FP4 = map(
     PRECISIONS.index, ("bf16", "fp32", "fp8", "fp8-row", "mxfp8", "nvfp4")
@@ -55,6 +56,8 @@ class Chip:
     hbm_bytes_per_s: Column
     usable_bytes: Column  # what a program can have, not the name on the box
     host_bytes_per_s: Column  # PCIe or C2C, one direction
+    # memory of its host over that of one with a link of the fifth generation, both by rate
+    host_age: Column = 1.0
     is_tpu: Column = 0.0
     # 1 where FlashAttention-3 or its like exists: Hopper and later, and TPUs' own kernels not
     newer_flash: Column = 0.0
@@ -250,7 +253,8 @@ class Cases:
     def host_rate(self) -> Column:
         """Bytes/s at which one rank reaches its host's memory: its link, or its share of that
         memory's rate."""
-        return np.minimum(self.chip.host_bytes_per_s, self.constants.host_rank_bytes_per_s)
+        own = self.constants.host_rank_bytes_per_s * self.chip.host_age
+        return np.minimum(self.chip.host_bytes_per_s, own)
 
     @cached_property
     def dispatch_bytes(self) -> Column:
