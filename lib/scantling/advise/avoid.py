@@ -11,11 +11,7 @@ from ..base.show import percent, seconds, share, size
 from ..base.units import HOUR_S
 from ..catalogue.words import PRECISIONS, Precision, Recompute, Sharding
 from ..endure.life import lived
-<<<<<<< HEAD
-from ..physics.cases import FULL, PRECISIONS as CODED_PRECISIONS, ZERO3, Cases, accumulated
-=======
-from ..physics.cases import FULL, ZERO3, accumulated
->>>>>>> main
+from ..physics.cases import FULL, ZERO3, Cases, accumulated
 from ..physics.collectives import ring_s
 from ..physics.step import device_params, step_time
 from ..physics.wires import Wires, members_inside

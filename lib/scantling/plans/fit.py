@@ -65,16 +65,10 @@ def through_disks(cluster: Cluster, c: Cases, m: Memory) -> Cases:
     the host's memory; as they are where a node has no NVMe, and such a plan does not fit.
 
     NVMe and host link run at once (Rajbhandari et al. 2021, section 5.2.2): the link moves all of
-    the state in the time that the drives take for their part. Without drives nothing is fed: what
-    the host's memory cannot hold does not fit, and is timed as if it did.
+    the state in the time that the drives take for their part.
     """
-<<<<<<< HEAD
-    disk = on_disk(cluster, m)
-    if not np.any(disk) or not np.nan_to_num(cluster.nvme_bytes):
-=======
     disk, rate_of_disks = on_disk(cluster, m), disk_bytes_per_s(cluster)
     if not np.any(disk) or rate_of_disks <= 0:
->>>>>>> main
         return c
     link = c.chip.host_bytes_per_s
     spills = np.asarray(disk) > 0
