@@ -7,6 +7,7 @@ models); releases are the first of megatron-core or megatron-bridge whose files 
 from collections.abc import Callable
 
 from scantling.base.records import Lines
+from scantling.catalogue.words import Precision
 
 from .frameworks import megatron_core as core
 from .frameworks.maxtext_settings import hardware
@@ -76,7 +77,11 @@ def amd_dense(launch: LaunchPlan) -> bool:
 
 def amd_low(launch: LaunchPlan) -> bool:
     """ROCm devices in 8 bit."""
-    return on_amd(launch) and launch.phase.precision not in ("bf16", "fp16", "fp32")
+    return on_amd(launch) and launch.phase.precision not in (
+        Precision.BF16,
+        Precision.FP16,
+        Precision.FP32,
+    )
 
 
 def whole(launch: LaunchPlan) -> bool:
@@ -138,7 +143,7 @@ def on_b300(launch: LaunchPlan) -> bool:
 
 def four_bit(launch: LaunchPlan) -> bool:
     """Products in NVFP4."""
-    return launch.phase.precision == "nvfp4"
+    return launch.phase.precision == Precision.NVFP4
 
 
 def hybrid_ep(launch: LaunchPlan) -> bool:

@@ -9,9 +9,9 @@ import numpy as np
 from ..base.columns import Array
 from ..base.show import percent, seconds, share, size
 from ..base.units import HOUR_S
-from ..catalogue.words import Precision, Recompute, Sharding
+from ..catalogue.words import PRECISIONS, Precision, Recompute, Sharding
 from ..endure.life import lived
-from ..physics.cases import FULL, PRECISIONS as CODED_PRECISIONS, ZERO3, accumulated
+from ..physics.cases import FULL, ZERO3, accumulated
 from ..physics.collectives import ring_s
 from ..physics.step import device_params, step_time
 from ..physics.wires import Wires, members_inside
@@ -259,7 +259,7 @@ def _fp16_range(assessment: Assessment) -> Iterator[Entry]:
     gradient."""
     chosen = assessment.chosen
     vocab = assessment.resolved.model.vocab
-    if CODED_PRECISIONS[int(chosen.case.job.precision)] != Precision.FP16:
+    if PRECISIONS[int(chosen.case.job.precision)] != Precision.FP16:
         return
     tokens = float(chosen.case.plan.micro_batch) * chosen.phase.seq_len
     gradient = 1.0 / (tokens * vocab)

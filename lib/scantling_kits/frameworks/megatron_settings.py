@@ -8,6 +8,7 @@ megatron-core 0.19.2; releases are the first tag whose source has the word.
 from collections.abc import Callable
 
 from scantling.catalogue.models.patterns import layers_of
+from scantling.catalogue.words import Precision, Sharding
 
 from ..record import LaunchPlan
 from ..settings import Chosen, Setting, Value, always
@@ -130,14 +131,22 @@ def sure_loss(launch: LaunchPlan) -> bool:
 def narrow_hybrid(launch: LaunchPlan) -> bool:
     """Experts of a Mamba-2 hybrid in 8 or 4 bit by blocks."""
     scans = core.scans(layers_of(launch.model.pattern))
-    return launch.model.is_moe and scans and launch.phase.precision in ("mxfp8", "nvfp4")
+    return (
+        launch.model.is_moe
+        and scans
+        and launch.phase.precision in (Precision.MXFP8, Precision.NVFP4)
+    )
 
 
 def narrow_further(launch: LaunchPlan) -> bool:
     """Modules of further tokens of a Mamba-2 hybrid in 8 or 4 bit."""
     m = launch.model
     scans = core.scans(layers_of(m.pattern))
-    return bool(m.mtp_layers) and scans and launch.phase.precision not in ("bf16", "fp16", "fp32")
+    return (
+        bool(m.mtp_layers)
+        and scans
+        and launch.phase.precision not in (Precision.BF16, Precision.FP16, Precision.FP32)
+    )
 
 
 def squared(launch: LaunchPlan) -> bool:
@@ -199,8 +208,8 @@ def reused_buffer(launch: LaunchPlan) -> bool:
     """Weights gathered in MXFP8 by the distributed optimizer."""
     return (
         core.gathers_low(launch)
-        and launch.phase.precision == "mxfp8"
-        and launch.plan.sharding == "zero1"
+        and launch.phase.precision == Precision.MXFP8
+        and launch.plan.sharding == Sharding.ZERO1
     )
 
 
@@ -216,7 +225,12 @@ def fully_narrow(launch: LaunchPlan) -> bool:
 
 def fully_low(launch: LaunchPlan) -> bool:
     """Megatron-FSDP in 8 bit."""
-    return fully(launch) and launch.phase.precision in ("fp8", "fp8-current", "fp8-block", "mxfp8")
+    return fully(launch) and launch.phase.precision in (
+        Precision.FP8,
+        Precision.FP8_CURRENT,
+        Precision.FP8_BLOCK,
+        Precision.MXFP8,
+    )
 
 
 def fully_experts(launch: LaunchPlan) -> bool:
@@ -226,7 +240,7 @@ def fully_experts(launch: LaunchPlan) -> bool:
 
 def gathers_four(launch: LaunchPlan) -> bool:
     """Weights are gathered in 4 bit."""
-    return launch.phase.precision == "nvfp4" and launch.plan.sharding == "zero1"
+    return launch.phase.precision == Precision.NVFP4 and launch.plan.sharding == Sharding.ZERO1
 
 
 OPTIONS: tuple[Setting, ...] = (
