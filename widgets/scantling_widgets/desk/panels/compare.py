@@ -11,7 +11,7 @@ from scantling.design.design import Design
 from ...charts.parts import Button, Field, Part
 from ...words import at, plain, show, withheld
 from .. import headline, tables, theme
-from ..session import Kept
+from ..session import Alternative
 from ..table import Cell, Row, cell
 from .base import Panel
 
@@ -37,7 +37,7 @@ class Compare(Panel):
 
     def build(self) -> Sequence[Part]:
         self.hint = theme.text()
-        self.kept = self.choice_of(tables.KEPT_DESIGNS, self._pick)
+        self.shortlist = self.choice_of(tables.KEPT_DESIGNS, self._pick)
         self.fields = self.list_of(tables.DESIGN_DIFFERENCES)
         self.numbers = self.list_of(tables.COMPARISON)
         self.notes = Field(description="Notes to the decision", lines=3, cls="sd-wide-field")
@@ -48,7 +48,9 @@ class Compare(Panel):
             self.hint,
             theme.card(self.numbers.label, self.numbers),
             theme.card("Fields that differ", self.fields),
-            theme.card("Side by side", theme.row(self.keep, self.forget), self.kept, self.notes),
+            theme.card(
+                "Side by side", theme.row(self.keep, self.forget), self.shortlist, self.notes
+            ),
         ]
 
     def _noted(self, text: str) -> None:
@@ -60,11 +62,11 @@ class Compare(Panel):
         self._show_kept()
 
     def _forget(self) -> None:
-        self.session.kept.clear()
+        self.session.alternatives.clear()
         self._show_kept()
 
     def _show_kept(self) -> None:
-        moments = self.session.kept
+        moments = self.session.alternatives
         rows = [
             [
                 cell(f"{i + 1}", i),
@@ -73,19 +75,19 @@ class Compare(Panel):
             ]
             for i, moment in enumerate(moments)
         ]
-        self.kept.fill(rows, [moment.given for moment in moments])
+        self.shortlist.fill(rows, [moment.given for moment in moments])
 
-    def _figures(self, moment: Kept) -> list[Cell]:
+    def _figures(self, moment: Alternative) -> list[Cell]:
         """Figures with their bands; of a plan that does not fit, those that it has."""
         figures = moment.given
         cells = [
             cell(_banded(figures, key), None if withheld(figures, key) else at(figures, key))
-            for key in self.kept.names[2:-1]
+            for key in self.shortlist.names[2:-1]
         ]
         return [*cells, cell(moment.design.notes or "")]
 
     def _pick(self, index: int) -> None:
-        self.session.put(self.session.kept[index].design)
+        self.session.put(self.session.alternatives[index].design)
 
     def draw(self) -> None:
         session = self.session
