@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scantling import blocks
+from scantling.base.records import record
 from scantling.blocks import KINDS, Block, Gemm, Saved, Time
 from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import flops_per_token, make_shape, parameters, shape_of
@@ -98,7 +99,7 @@ def test_a_column_of_models_of_different_kinds_is_each_model():
         assert held.total[i] == pytest.approx(float(memory(one).total))
 
 
-@dataclass(frozen=True, kw_only=True)
+@record
 class ShortConvolution(Block):
     """LFM2: h x 3h in, h x h out and k taps a channel; no scores, nothing sent over cp."""
 
