@@ -71,17 +71,20 @@ def calculon(folder):
 
 def llm_analysis(folder):
     """llm-analysis of the package index or of a folder: a100-sxm-80gb and h100-sxm-80gb, half of
-    the peak, what it advises."""
+    the peak, what it advises. Whether an MLP is gated is asked by `training` in the release and by
+    the model in the repository."""
     from llm_analysis.analysis import ActivationRecomputation, DSZeRO, LLMAnalysis
     from llm_analysis.config import ModelConfig, ParallelismConfig, get_gpu_config_by_name
 
+    of_model = "mlp_gated_linear_units" in ModelConfig.__dataclass_fields__
     gpus = {A100: "a100-sxm-80gb", H100: "h100-sxm-80gb"}
     zero = {"zero1": 1, "zero2": 2, "zero3": 3, "hsdp": 3}
 
     def rate(r):
-        experts = {}
+        gated = dict(mlp_gated_linear_units=r["gated"])
+        more = dict(gated) if of_model else {}
         if r["experts"]:
-            experts = dict(moe_num_experts=r["experts"], moe_top_k=r["top_k"])
+            more |= dict(moe_num_experts=r["experts"], moe_top_k=r["top_k"])
         model = ModelConfig(
             "row",
             r["layers"],
@@ -91,7 +94,7 @@ def llm_analysis(folder):
             max_seq_len=r["seq_len"],
             num_key_value_heads=r["kv_heads"],
             ffn_embed_dim=r["expert_ffn_hidden"] if r["experts"] else r["ffn_hidden"],
-            **experts,
+            **more,
         )
         split = ParallelismConfig(
             tp_size=r["tp"], pp_size=r["pp"], dp_size=r["dp"], ep_size=r["ep"]
@@ -104,7 +107,7 @@ def llm_analysis(folder):
             total_num_tokens=r["batch"] * r["seq_len"],
             activation_recomputation=ActivationRecomputation(RECOMPUTE[r["recompute"]]),
             ds_zero=DSZeRO(zero.get(r["sharding"], 0)),
-            mlp_gated_linear_units=r["gated"],
+            **({} if of_model else gated),
         )
         devices = r["tp"] * r["pp"] * r["dp"]
         return r["batch"] * r["seq_len"] / said["latency_per_iter"] / devices
