@@ -87,7 +87,8 @@ def near_models_of(maker: str, size: float | None) -> Lines:
     None where no row bears the name."""
     key = "".join(re.findall(r"[a-z]+", maker.lower().split()[0]))
     kin = [id for id in entries() if id.startswith(key)]
-    of_size = [id for id in kin if size and has_size(id, size)]
+    so_called = [id for id in kin if size and f"{size / 1e9:g}b" in id.split("-")]
+    of_size = so_called or [id for id in kin if size and has_size(id, size)]
     return tuple(of_size or kin)[:8]
 
 

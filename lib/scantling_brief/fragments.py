@@ -75,7 +75,7 @@ MAKER = (
     r"![\w.]|\s*[x×*%]"
     r"|\s+(?:nodes?|gpus?|h\d|a\d|b\d|tokens)))?"
     r"(?:[\s-](?:large|base|small|medium|mini|tiny|nano|xl|xxl|chat|instruct|coder|pro|plus|ultra"
-    r"|air|lite|flash|next|omni|turbo|nemo|scout|maverick)(?![a-z0-9]))*"
+    r"|air|lite|flash|behemoth|next|omni|turbo|nemo|scout|maverick)(?![a-z0-9]))*"
 )
 EPOCH = (
     r"(?:\s+without\s+(?:restarting|losing|restart of)\s+(?:the\s+)?"
@@ -125,7 +125,7 @@ def number_in(name: str) -> str:
     return (
         rf"(?>(?P<{name}>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?(?:e[+-]?\d{{1,3}})?"
         rf"|\.\d+|(?<![a-z]){ENDLESS}(?=\s|[kmbt]\b))(?:[\s-]?(?P<{name}_s>k|mn|m|bn|b|tn|t"
-        rf"|thousand|millions?|billions?|trillions?)(?![a-z0-9]))?)"
+        rf"|mio\.?|mrd\.?|thousand|millions?|billions?|trillions?)(?![a-z0-9]))?)"
     )
 
 

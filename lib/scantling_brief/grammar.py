@@ -137,7 +137,7 @@ _DECIMAL_POINT = re.compile(r"\d\.\d{1,2}(?![\d.])")
 _POINTS_BETWEEN = re.compile(r"(?<![\w.,])([1-9]\d{0,2}(?:\.\d{3})+)(?![\d.,])")
 _SPACES_BETWEEN = re.compile(
     r"(^|\b(?:on|of|mit|auf|sur|with|have|over|using)\s|@\s?)([1-9]\d{0,2}(?: \d{3})+)"
-    r"(?=\s?[x×]?\s?[a-z])",
+    r"(?=\s+[x×]?\s?[a-z]|\s?[x×]\s?)",
     re.IGNORECASE,
 )
 

@@ -137,8 +137,8 @@ LIMITS = (
         rf"(?:us)?\$\s*{number_in('v')}\s+(?:budget|cap|limit|max(?:imum)?)",
         (
             rf"budget(?:\s+(?:cap|limit))?{BE}\s*(?:{MOST}\s*)?{number_in('v')}"
-            r"(?!\s*(?:tok|fl|gpu|dev|node|acc|hour|h\b|day|week|month"
-            r"|year|%|par|seq|[mk]w))(?:\s*(?:us\s*)?dollars?|\s*usd)?"
+            r"(?:\s*(?:us\s*)?dollars?|\s*usd|(?=\s*(?:$|[,.;:)?!]|(?:for|on|in|to|and"
+            r"|total|with)\b)))"
         ),
         (
             rf"{number_in('v')}\s*(?:usd|(?:us\s*)?dollars?)(?:\s+(?:budget"

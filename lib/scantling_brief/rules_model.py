@@ -189,13 +189,12 @@ MODEL = (
         {"job.tokens": amount},
         (
             rf"{OVER}{number_in('v')}[\s-]*(?:training\s+)?(?:tokens|toks?)"
-            r"(?!\s*(?:per|/|in (?:a|one|each) (?:batch|step)|batch|sequences?|documents?"
-            r"|contexts?|long))"
+            r"(?!\s*(?:per|in (?:a|one|each) (?:batch|step)|batch|sequences?|documents?"
+            r"|contexts?|long|each)\b|\s*/\s*(?:s|sec|second|step|batch|gpu|device|param\w*|day)\b)"
         ),
         (
             rf"{OVER}{number_in('v')}[\s-]*token(?!\s*(?:per|/|batch|sequences?|documents?"
-            r"|contexts?"
-            r"|vocab|windows?|seq|long))"
+            r"|contexts?|vocab|windows?|seq|long))"
         ),
         rf"(?:tokens|token (?:count|budget)){BE}\s*{number_in('v')}",
     ),
@@ -264,7 +263,10 @@ MODEL = (
             r"|document|sample|example)"
         ),
         rf"{whole_in('v')}[\s-]*tokens?[\s-]+(?:long\s+)?{_DOCUMENT}",
-        rf"{whole_in('v')}[\s-]*tokens?\s*(?:per|/)\s*(?:sequence|document|sample|example)",
+        (
+            rf"{whole_in('v')}[\s-]*tokens?\s*(?:(?:per|/)\s*(?:sequence|document|sample"
+            r"|example)|each)"
+        ),
         why="K after a power of two is 1,024 here",
     ),
     *sets(
@@ -309,8 +311,8 @@ MODEL = (
         {"plan.grad_accum": whole("v")},
         rf"{_ACCUMULATION}{BE}\s*{whole_in('v')}(?:\s*(?:steps|micro[\s-]?batches))?",
         (
-            rf"{whole_in('v')}[\s-]*(?:steps\s+(?:of\s+)?)?(?:gradient"
-            r"|grad)[\s_-]*(?:accumulation|accum)(?:[\s_-]*steps?)?"
+            rf"{whole_in('v')}[\s-]*(?:steps\s+(?:of\s+)?)?(?:(?:gradient"
+            r"|grad)[\s_-]*)?(?:accumulation|accum)(?:[\s_-]*steps?)?"
         ),
         (
             rf"accumulat(?:e|ing|ed)\s+(?:gradients\s+)?(?:over\s+)?{whole_in('v')}(?:\s*(?:ste"
@@ -409,7 +411,7 @@ MODEL = (
     *sets({"plan.schedule": word}, r"(?P<v>1f1b|gpipe|dualpipe)(?:\s+(?:schedule|pipeline))?"),
     *sets(
         {"plan.schedule": always("interleaved")},
-        r"interleaved(?:\s+(?:1f1b|pipeline|schedule|stages))*(?:\s+with)?",
+        r"(?:1f1b\s+)?interleaved(?:\s+(?:1f1b|pipeline|schedule|stages))*(?:\s+with)?",
     ),
     *sets(
         {"plan.offload": always("optimizer")},

@@ -245,7 +245,7 @@ def charted(point: Point) -> dict[str, Any]:
 def of_peaks(points: Sequence[Point]) -> tuple[dict[str, Any], dict[str, Moved]]:
     """The same of measured peaks of memory."""
     ratios = [point.peak_bytes / peak_bytes(point.case) for point in points]
-    site = posterior(ratios, spread(points[0].stack), PEAKS_WITHIN)
+    site = posterior(ratios, spread(), PEAKS_WITHIN)
     return held_for(points, site), moved_by_peaks(points[0].case, site.ln_factor, site.weight)
 
 

@@ -229,7 +229,7 @@ def after_peaks(most: int = 12) -> None:
     names = read_runs(catalogue.HERE / "published_memory.csv").set_index("id").model
     model = names.reindex(rows.ids).to_numpy(str)
     pooled = {n: {"global": v["global"]} for n, v in memory_calibration()["offsets"].items()}
-    usual, within = spread(""), WITHIN
+    usual, within = spread(), WITHIN
     cases = []
     for i, stack in enumerate(rows.stacks):
         case = rows.cases.take(slice(i, i + 1))

@@ -73,7 +73,7 @@ def test_shipped_factors_of_collectives_are_what_the_published_series_say():
 @pytest.mark.slow
 def test_shipped_constants_of_memory_are_what_the_published_peaks_say():
     shipped = json.loads((catalogue.HERE / "memory_calibration.json").read_text())["offsets"]
-    found = memory.fit(memory.read(catalogue.HERE / "published_memory.csv"))
+    found = memory.fit(memory.fitted_rows())
     assert set(found) == set(shipped)
     for name, levels in found.items():
         assert levels["global"] == pytest.approx(shipped[name]["global"], abs=0.01), name

@@ -7,6 +7,7 @@ import io
 
 import pytest
 from scantling import catalogue
+from scantling.catalogue.pricing import GOOD, RANKS, WANTED
 from scantling.catalogue.quotes import prices_with
 from scantling.catalogue.words import RENTS
 from scantling.cli.app import main
@@ -49,8 +50,35 @@ def test_one_observation_is_no_spread():
         if p is not None:
             seen += 1
             assert p.low < p.value < p.high, chip
-            assert "observations; " not in p.notes or "usual spread" in p.notes
+            many = p.notes.startswith("median of ")
+            assert many or "usual spread" in p.notes
     assert seen
+
+
+def test_a_price_says_how_good_its_sources_are():
+    """The review: MI300X at $1.50 from one provider makes it half of an H100 with no remark; the
+    bill names blogs."""
+    thin = catalogue.price("mi300x")
+    assert "1 offer (1 press)" in thin.notes
+    assert "no good source" in thin.notes
+    for chip in catalogue.accelerators():
+        p = catalogue.price(chip)
+        if p is None:
+            continue
+        assert " offer" in p.notes and "$" in p.notes and p.date[:4] in p.notes, p.notes
+        rents = [
+            r for r in catalogue.prices(category="rent") if r.item == chip and r.source in p.source
+        ]
+        good = {r.provider for r in rents if r.rank in GOOD}
+        assert ("good source" in p.notes) == (len(good) < WANTED), (chip, p.notes)
+
+
+def test_sources_of_a_price_stand_with_the_best_first():
+    p = catalogue.price("h100-sxm")
+    ranks = {r.source: r.rank for r in catalogue.prices(category="rent") if r.item == p.item}
+    order = [[*RANKS].index(ranks[source]) for source in p.source.split("; ") if source in ranks]
+    assert order == sorted(order)
+    assert order[0] < order[-1]
 
 
 def test_a_node_price_and_a_kind_of_rent():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 
 import numpy as np
 import pytest
@@ -336,17 +337,22 @@ def test_recompute_of_any_eighth_of_the_layers_is_searched():
 
 
 def test_state_on_the_host_says_what_it_gains():
-    """70B on 320 H100: the optimizer on the host is faster than the fastest plan with all state
+    """70B on 128 H100: the optimizer on the host is faster than the fastest plan with all state
     on the device, beyond a tie, so that both are said, and that one is what a pin takes."""
     design = Design.from_text(
-        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 320}\n"
+        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 128}\n"
         "job: {tokens: 16.0e12, global_batch: 2048}"
     )
     a, kept = assess(design), assess(design.change({"plan.offload": "none"}))
     assert a.chosen.plan["offload"] == "optimizer" and kept.verdict == a.verdict == "feasible"
     said = next(line for line in limits(a) if line.startswith("offload:"))
-    assert f"{kept.step_s / a.step_s - 1:.1%}".replace("%", " %") in said
-    assert short(kept.chosen.plan) in said and "since" not in said
+    # the plan that is named is the fastest with as much headroom, the pin takes a tie's simplest
+    longer = float(re.search(r"a step ([\d.]+) % longer", said)[1]) / 100
+    assert (
+        longer <= kept.step_s / a.step_s - 1 + 1e-3
+        and kept.step_s <= 1.011 * (1 + longer) * a.step_s
+    )
+    assert "since" not in said
     wide = dataclasses.replace(
         plans.WIDE, offload=("none",), cp_type=("ring",), schedule=plans.DEFAULT.schedule
     )

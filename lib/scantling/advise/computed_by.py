@@ -201,7 +201,10 @@ _SOURCES = (
         checkpoint.contents, figures=("checkpoint_bytes",), parts=("endurance.checkpoint_bytes",)
     ),
     Source(checkpoint.snapshot_stall_s, parts=("endurance.checkpoint_stall_s",)),
-    Source(checkpoint.transfer_s, parts=("endurance.checkpoint_durable_s",)),
+    Source(
+        checkpoint.synchronous_save_s,
+        parts=("endurance.checkpoint_durable_s", "endurance.synchronous_save_s"),
+    ),
     Source(checkpoint.write_rate_needed, parts=("endurance.write_bytes_per_s_needed",)),
     Source(checkpoint.retention, parts=("endurance.retention",)),
     Source(

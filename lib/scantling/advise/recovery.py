@@ -176,6 +176,18 @@ def interval_why(endurance: Endurance) -> str:
         f"stalls of {low:,.0f} to {high:,.0f} s{end}; 30 min here leaves goodput {habit:.1%} "
         f"instead of {float(endurance.goodput):.1%}. Each save is final {durable:,.0f} s later, "
         f"{min(COMMIT_S, durable):,.0f} s of it metadata and commit by all writers"
+        f"{_waited_for(endurance)}"
+    )
+
+
+def _waited_for(endurance: Endurance) -> str:
+    """What a save costs whose end training waits for, where the watchdog would end the run."""
+    save_s, limit_s = float(endurance.synchronous_save_s), endurance.watchdog_s
+    if save_s <= limit_s:
+        return ""
+    return (
+        f"; waited for, it takes {save_s:,.0f} s, and the watchdog ends a run whose ranks wait "
+        f"{limit_s:,.0f} s for each other"
     )
 
 

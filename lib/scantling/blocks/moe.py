@@ -155,13 +155,15 @@ class Moe(Block):
         width = copies * self.width + self.shared_width
         up = 2.0 * (self.matrices - 1) * wide
         mid = keep.linear_bytes * wide
+        silu = 2.0 * wide * keep.eager_experts * (self.matrices - 2) * copies * self.width
         router = 8.0 * self.experts * wide
         across = copies * self.outer * wide
         return Saved(
             outer=stream.outer + router,
             outer_selective=stream.outer_selective + keep.moe * router,
-            inner=(up + mid) * width,
-            inner_selective=keep.moe * (keep.gemm * up * keep.narrow + keep.act * mid) * width,
+            inner=(up + mid) * width + silu,
+            inner_selective=keep.moe
+            * ((keep.gemm * up * keep.narrow + keep.act * mid) * width + keep.gemm * silu),
             routed=across * (keep.linear_bytes + keep.expert_bytes),
             routed_selective=keep.moe
             * across

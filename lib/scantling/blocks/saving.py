@@ -31,7 +31,9 @@ class Keeping:
     core: Column  # of the attention output, where the stack lists what it keeps
     narrow: Column  # of a repeated activation's inputs, kept in 8 bit
     imbalance: Column  # rows of the fullest expert rank over the mean
-    expert_bytes: Column  # of a value that an expert gives back, kept for the weights of the rows
+    # of a value that an expert reads or gives back, kept for the weights of the rows
+    expert_bytes: Column
+    eager_experts: Column  # 1 where the activation of experts runs one operation at a time
     chunked_loss: Column  # 1: the loss never holds all logits
     logit_bytes: Column
 

@@ -2,7 +2,7 @@
 one kind of rent across all chips."""
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import isnan, sqrt
 
@@ -19,6 +19,11 @@ KINDS = {
 Rents = tuple[Price, ...]
 QUOTE = "quote"  # kind of a row that a user adds: their own offer, which beats all others
 _MONTHS = 6
+# sources of a price, the best first: what a buyer can hold a seller to, what many paid, what
+# somebody wrote
+RANKS = {"list": "provider's own list", "benchmark": "benchmark", "press": "press"}
+GOOD = ("list", "benchmark")
+WANTED = 2  # good sources from which a price can be shown without a remark
 ENOUGH = 3  # observations of a kind from which no other kind is looked at
 COMPARED = 2  # observations of a chip from which it says how kinds stand to each other
 
@@ -78,6 +83,25 @@ def _ends(found: list[Price]) -> list[float]:
     return [x for p in found for x in (p.value, p.low, p.high) if not isnan(x)]
 
 
+def offers(used: Sequence[Price]) -> str:
+    """How many offers a price rests on, from how good sources, how far apart they lie and how old
+    they are: what a buyer is asked about it. [USD an hour]"""
+    ends = _ends([*used])
+    dates = sorted({p.date for p in used}, key=_month)
+    parts = [
+        f"{count} {words}"
+        for rank, words in RANKS.items()
+        if (count := sum(p.rank == rank for p in used))
+    ]
+    spread = f"${min(ends):.3g} to ${max(ends):.3g}" if len(set(ends)) > 1 else f"${ends[0]:.3g}"
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    line = f"{several(len(used), 'offer')} ({', '.join(parts)}), {spread}, {when}"
+    good = len({p.provider for p in used if p.rank in GOOD})
+    if good < WANTED:
+        line += f"; {'no' if not good else 'only one'} good source: ask for an offer"
+    return line
+
+
 def newest(item: str, rents: Rents, kind: str = "on-demand") -> Price | None:
     """The price of a chip in one kind of rent; None without any observation.
 
@@ -107,6 +131,7 @@ def newest(item: str, rents: Rents, kind: str = "on-demand") -> Price | None:
     value = statistics.geometric_mean(pool) if len(pool) < ENOUGH else statistics.median(pool)
     wide = usual_spread(kind, rents)
     ends = _ends(direct) if enough else [value / wide, value * wide, *pool]
+    used.sort(key=lambda p: [*RANKS, ""].index(p.rank))
     latest = max(used, key=lambda p: (_month(p.date), p.date))
     spread = "" if enough else f"; the usual spread of {kind} prices"
     return replace(
@@ -118,6 +143,9 @@ def newest(item: str, rents: Rents, kind: str = "on-demand") -> Price | None:
         high=max(ends),
         source="; ".join(dict.fromkeys(p.source for p in used)),
         term=", ".join(dict.fromkeys(p.term for p in used if p.term)),
-        notes=("median of " if enough else "from ") + " and ".join(said) + spread,
+        notes="; ".join(
+            [("median of " if enough else "from ") + " and ".join(said) + spread]
+            + ([] if quotes else [offers(used)])
+        ),
         verified="derived" if len(used) > 1 else latest.verified,
     )

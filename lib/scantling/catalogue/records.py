@@ -97,6 +97,9 @@ class Price(Sourced):
     # on-demand | contract | spot | serverless | capacity-block | index | list | capex | power |
     # factor
     kind: str
+    # how far the source of a rent is to be trusted: list (the provider's own list or rates),
+    # benchmark (an index over contracts or offers), press (a table or blog that quotes them)
+    rank: str = ""
 
     @property
     def middle(self) -> float:

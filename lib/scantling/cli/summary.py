@@ -74,6 +74,8 @@ _QUIET = {
 _ENDURANCE = (
     "checkpoint_stall_s",
     "checkpoint_durable_s",
+    "synchronous_save_s",
+    "watchdog_s",
     "detect_s",
     "restart_s",
     "repair_s",

@@ -88,6 +88,7 @@ class Cluster:
     uneven: tuple[int, ...] = ()  # devices of each site, where the design lists them
     sync: Sync = Sync()
     measured: NetworkMeasured = NetworkMeasured()
+    storage_client_bytes_per_s: float = math.inf  # of one node, where the design states it
 
     @property
     def by_site(self) -> tuple[int, ...]:

@@ -134,6 +134,7 @@ def build_cluster(spec: Mapping[str, Any]) -> tuple[Cluster, tuple[Assumed, ...]
         node_power_w=_power(new, chip, node, per_node, node_share),
         node=node.id if node else "",
         measured=_measured(new),
+        storage_client_bytes_per_s=float(new.stated.get("storage_client_gbytes_per_s", inf)) * GB,
     )
     return cluster, tuple(new.assumed)
 

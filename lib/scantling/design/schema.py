@@ -421,6 +421,13 @@ class ClusterSpec(Section):
     host_memory_gb: float | None = amount(0, 1e9, "GB", "memory of a node", example=2048)
     nvme_gb: float | None = amount(0, 1e9, "GB", "local NVMe of a node", example=30_000)
     storage: str | None = text("shared file system (scantling catalogue storage)", example="lustre")
+    storage_client_gbytes_per_s: float | None = amount(
+        1e-6,
+        1e6,
+        "GB/s",
+        "what one node's storage client writes at most, as measured: NFS waits for its slots",
+        example=2,
+    )
     scale_out_gbytes_per_s_per_device: float | None = amount(
         1e-6, 1e6, "GB/s", "network bandwidth of one device, one direction", example=50
     )

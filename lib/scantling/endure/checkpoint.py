@@ -119,6 +119,18 @@ def transfer_s(
     )
 
 
+def synchronous_save_s(
+    checkpoint_bytes: Column,
+    store_bytes_per_s: Column,
+    nodes: Column = 1,
+    node_bytes_per_s: Column = np.inf,
+) -> Column:
+    """Seconds that training stands still where it waits until a save is in its store:
+    COMMIT_S + `transfer_s`."""
+    moved = transfer_s(checkpoint_bytes, store_bytes_per_s, nodes, node_bytes_per_s)
+    return COMMIT_S + moved
+
+
 def snapshot_stall_s(state_bytes_per_device: Column, host_link_bytes_per_s: float) -> Column:
     """Stall of an asynchronous save: BLOCK_S + bytes per device / (HOST_COPY_SHARE x host link)
     [s].

@@ -13,6 +13,7 @@ from ..base.records import Assumed, AssumedRow, Lines, Record, get, record, valu
 from ..base.units import DAY_S
 from ..design.cluster import Cluster
 from . import checkpoint, elastic, failures, goodput, spares, storage
+from .checkpoint import synchronous_save_s
 from .copies import Level
 from .first_step import LAZY_INIT_S, communicator_init_s, first_step
 from .interval import check_every, chosen_interval, copies_kept
@@ -40,6 +41,10 @@ RECOVERS = ("in-place", "restart")  # what every launch kit brings
 GOES_ON = ("elastic", "replica")  # recoveries in which the others go on without a lost replica
 COMMON_COPY = 2  # copies from here on are all replicas': their loss, or doubt of them, stops all
 
+# what a collective may wait for a rank before a run is ended, where no stack says:
+# torch.distributed over NCCL (constants.py, default_pg_nccl_timeout)
+WATCHDOG_S = 600.0
+
 
 @record
 class Endurance(Record):
@@ -59,6 +64,8 @@ class Endurance(Record):
     checkpoint_bytes: Column
     checkpoint_stall_s: Column
     checkpoint_durable_s: Column
+    synchronous_save_s: Column  # were training to wait for it
+    watchdog_s: float  # that a collective may wait for a rank
     checkpoint_overhead: Column
     young_s: Column
     daly_s: Column
@@ -214,6 +221,7 @@ class Inputs(NamedTuple):
     idle_nodes: int  # beside the job's, that stand in as spares
     recovery: str  # a word of RECOVERIES
     assumed: list[Assumed]
+    watchdog_s: float
 
 
 def endure(
@@ -228,6 +236,7 @@ def endure(
     devices: Column | None = None,
     gang: Gang | None = None,
     planned_stops: bool = True,
+    watchdog_s: float = WATCHDOG_S,
     idle_nodes: int = 0,
     recovers: Lines = RECOVERS,
 ) -> Endurance:
@@ -240,6 +249,7 @@ def endure(
     step_s : step time; the interval is at least this, a check against corruption costs one.
     constraints : ceilings that move the interval (checkpoint overhead, lost work).
     devices : device counts instead of the cluster's own [(n,)].  gang : what the plan can drop.
+    watchdog_s : what a collective may wait for a rank before the run is ended.
     planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).
     idle_nodes : nodes of the cluster that the job does not use: they fail without stopping it, and
     stand in as spares that are paid for already.  recovers : ways that the software has of going
@@ -280,6 +290,7 @@ def endure(
         nodes=nodes,
         alone=alone,
         store=storage.rates(cluster, nodes),
+        watchdog_s=watchdog_s,
         idle_nodes=idle_nodes,
         recovery=recovery,
         assumed=assumed,
@@ -500,6 +511,13 @@ def endurance(
         checkpoint_bytes=asked.checkpoint_bytes,
         checkpoint_stall_s=stall_s,
         checkpoint_durable_s=durable_s,
+        synchronous_save_s=synchronous_save_s(
+            asked.checkpoint_bytes,
+            asked.store.write_bytes_per_s,
+            asked.nodes,
+            asked.store.node_write_bytes_per_s,
+        ),
+        watchdog_s=asked.watchdog_s,
         checkpoint_overhead=stall_s / (interval_s + stall_s),
         young_s=goodput.young(m, stall_s),
         daly_s=goodput.daly(m, stall_s),

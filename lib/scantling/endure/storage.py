@@ -82,7 +82,10 @@ def rates(cluster: Cluster, nodes: Column | None = None) -> Rates:
         kind=store.kind,
         write_bytes_per_s=units * write,
         read_bytes_per_s=units * read,
-        node_write_bytes_per_s=first_known(own_write, own_read, guide.client_write_bytes_per_s),
+        node_write_bytes_per_s=min(
+            first_known(own_write, own_read, guide.client_write_bytes_per_s),
+            cluster.storage_client_bytes_per_s,
+        ),
         node_read_bytes_per_s=first_known(own_read, own_write, guide.client_read_bytes_per_s),
         capacity_bytes=store.capacity_bytes * (1 if store.scope == "cluster" else units),
         units=units,

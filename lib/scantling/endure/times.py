@@ -65,8 +65,7 @@ def times(
         ),
         durable_s=stated(
             "checkpoint_durable_s",
-            checkpoint.COMMIT_S
-            + checkpoint.transfer_s(
+            checkpoint.synchronous_save_s(
                 checkpoint_bytes, store.write_bytes_per_s, nodes, store.node_write_bytes_per_s
             ),
             "20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of"

@@ -55,6 +55,8 @@ class Chip:
     hbm_bytes_per_s: Column
     usable_bytes: Column  # what a program can have, not the name on the box
     host_bytes_per_s: Column  # PCIe or C2C, one direction
+    # memory of its host over that of one with a link of the fifth generation, both by rate
+    host_age: Column = 1.0
     is_tpu: Column = 0.0
     # 1 where FlashAttention-3 or its like exists: Hopper and later, and TPUs' own kernels not
     newer_flash: Column = 0.0
@@ -250,7 +252,8 @@ class Cases:
     def host_rate(self) -> Column:
         """Bytes/s at which one rank reaches its host's memory: its link, or its share of that
         memory's rate."""
-        return np.minimum(self.chip.host_bytes_per_s, self.constants.host_rank_bytes_per_s)
+        own = self.constants.host_rank_bytes_per_s * self.chip.host_age
+        return np.minimum(self.chip.host_bytes_per_s, own)
 
     @cached_property
     def dispatch_bytes(self) -> Column:

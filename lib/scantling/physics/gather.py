@@ -30,6 +30,8 @@ from .recompute import switches_of
 from .software import SWITCHES, Software
 from .wires import Link
 
+GEN5_LINK = 63e9  # bytes/s, sixteen lanes of PCIe 5
+HOST_AGES = 1.6  # how much faster than the link a host's memory for each rank has grown
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)
 
@@ -63,10 +65,21 @@ def chip_of(chips: Sequence[Accelerator], precisions: Sequence[str], domain: Col
         hbm_bytes_per_s=column([c.hbm_bytes_per_s for c in chips]),
         usable_bytes=column([c.hbm_usable_bytes for c in chips]),
         host_bytes_per_s=column([known_link(c.host_link_bytes_per_s) for c in chips]),
+        host_age=column([host_age(known_link(c.host_link_bytes_per_s)) for c in chips]),
         is_tpu=column([k.torus for k in kinds]) * (domain > 1),
         newer_flash=column([k.modern for k in kinds]),
         wave_outputs=column([0.0 if math.isnan(c.sms) else c.sms * TILE for c in chips]),
     )
+
+
+def host_age(link_bytes_per_s: float) -> float:
+    """What a rank gets of its host's memory, over what it gets on a host of the fifth generation of
+    PCIe: min(1, link / 63 GB/s) ^ 1.6.
+
+    Processors and their memory are as old as the link. Sixteen, 32 and 64 V100 that kept all states
+    of 25, 52 and 97 B parameters on the host took 25, 50 and 91 s a step (BigScience, June 2021).
+    """
+    return float(min(1.0, link_bytes_per_s / GEN5_LINK) ** HOST_AGES)
 
 
 def job_of(

@@ -88,6 +88,8 @@ class Software:
     fp8_gather: Column  # parameters are gathered in the low precision of the products
     # sharded weights are given back after the forward and gathered again for the backward
     reshard: Column
+    # experts that are split over expert ranks are not sharded over the replicas of these besides
+    whole_experts: Column
     grad_bytes: Column  # bytes of a gradient as it is summed and sent
     released: Column  # year of the software, fraction of months included
     logit_bytes: Column  # bytes per logit that stay with the loss; 0: the constant's

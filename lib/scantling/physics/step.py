@@ -27,6 +27,7 @@ from .pipeline import SCHEDULES, bubble_time
 from .traffic import Exchange
 
 MIRRORED = np.array([row.placement == "mirror" for row in SCHEDULES.values()])
+TORCH_ADAM = 1.39 / 0.22  # of a vectorised Adam's time, on the host
 ADAM_BYTES = 12.0  # moments and master weights of the optimizer whose traffic is the prior
 COMPUTE = ("gemm", "attention", "elementwise")
 AXES = ("tp", "cp", "ep", "dp", "pp")
@@ -287,6 +288,14 @@ def optimizer_rate(c: Cases) -> Column:
     return np.where(c.plan.offload > 0, c.host_rate, compute.hbm_rate(c))
 
 
+def torch_on_host(c: Cases) -> Column:
+    """Time of an update on the host over that of a vectorised Adam: PyTorch's own goes over the
+    states once for each of its operations, 1.39 against 0.22 s a billion parameters (Ren et al.
+    2021, ZeRO-Offload, table 4). 1 elsewhere."""
+    own = (c.plan.offload > 0) & (c.constants.memory.fp32_shards > 0)
+    return np.where(own, TORCH_ADAM, 1.0)
+
+
 def optimizer_s(c: Cases, dense: Column, experts: Column) -> Column:
     """Update of the parameters that this rank owns: bytes touched over the memory's rate, states
     read and written once, more or less than Adam's, and Newton-Schulz iterations, each 4 n + 2 n^2
@@ -294,19 +303,27 @@ def optimizer_s(c: Cases, dense: Column, experts: Column) -> Column:
     (over, experts_over), job, n = shards_of(c), c.job, c.shape.hidden
     updated = dense / over + experts / experts_over
     states = 2 * (job.optimizer_bytes + job.master_bytes - ADAM_BYTES)
-    took = (c.constants.optimizer_bytes + states) * updated / optimizer_rate(c)
+    touched = (c.constants.optimizer_bytes + states) * torch_on_host(c)
+    took = touched * updated / optimizer_rate(c)
     return took + job.newton_schulz * 6 * n * updated / (c.chip.bf16_flops * c.constants.gemm)
 
 
 def streamed_s(c: Cases, dense: Column, experts: Column, slowest_s: Column) -> Column:
     """What offloaded parameters add to one micro-batch: weights from the host, forward and
-    backward, gradients back to it, less what compute hides. [s]"""
+    backward, gradients back to it, less what compute hides. [s]
+
+    Shards of PyTorch's FSDP are fp32 on the host and are cast on the device; their gradients are
+    added to those of earlier micro-batches there: twice read and once written (CPUOffloadPolicy,
+    torch.distributed.fsdp).
+    """
     p = c.plan
     if not np.any(p.offload > 1):
         return 0.0
-    width = 2.0 + 2.0 * (c.job.precision == FP32)
+    shards = c.constants.memory.fp32_shards > 0
+    width = np.where((c.job.precision == FP32) | shards, 4.0, 2.0)
+    added = np.where(shards & (c.micro_batches > 1), 3.0, 0.0)
     over, experts_over = (np.where(p.sharding >= ZERO3, n, 1.0) for n in shards_of(c))
-    wire = 3 * width * (dense / over + experts / experts_over) / c.host_rate
+    wire = (3 + added) * width * (dense / over + experts / experts_over) / c.host_rate
     return np.maximum(wire - slowest_s, 0.0) * (p.offload > 1)
 
 

@@ -30,6 +30,7 @@ from .words import PlanRow, as_dict, plan_at
 
 CHUNK = 32768  # rows of one pass: with fewer, what Python adds to each pass shows
 REMOTE = 2 * CHUNK  # rows that one task of a cluster takes
+ROUNDING = 1e-9  # share of a number of bytes by which two ways to it may differ
 TIE = 0.01  # share of a step within which the simpler plan is taken
 
 
@@ -372,7 +373,7 @@ def by_merit(situation: Situation, plan: Plan, outcome: Outcome) -> Array:
     """Rows that fit, best first: those of a kind that has been run, then the others; of each, those
     with the allowed chance of going out of memory by step time, then the rest by memory."""
     total_bytes, step_s = outcome.total_bytes, outcome.step_s
-    roomy = total_bytes <= roomy_bytes(situation, plan)
+    roomy = total_bytes <= roomy_bytes(situation, plan) * (1 + ROUNDING)
     parts = []
     for kind in (outcome.practised, ~outcome.practised):
         fits = (outcome.reason < 0) & kind
@@ -391,7 +392,7 @@ def roomy_bytes(situation: Situation, plan: Plan) -> float:
 
 def spread_of(situation: Situation) -> float:
     """Spread of the memory estimate for the stack of a phase, and of peaks measured here."""
-    usual: float = spread(situation.resolved.stack and situation.stack.name)
+    usual = spread(experts=bool(np.any(situation.shape.moe_layers)))
     here = situation.resolved.calibration
     if here is None:
         return usual

@@ -62,17 +62,17 @@ def disk_bytes_per_s(cluster: Cluster) -> float:
 
 def through_disks(cluster: Cluster, c: Cases, m: Memory) -> Cases:
     """The same cases with the host link no faster than NVMe feeds it, where state does not stay in
-    the host's memory.
+    the host's memory; as they are where a node has no NVMe, and such a plan does not fit.
 
     NVMe and host link run at once (Rajbhandari et al. 2021, section 5.2.2): the link moves all of
     the state in the time that the drives take for their part.
     """
-    disk = on_disk(cluster, m)
-    if not np.any(disk):
+    disk, rate_of_disks = on_disk(cluster, m), disk_bytes_per_s(cluster)
+    if not np.any(disk) or rate_of_disks <= 0:
         return c
     link = c.chip.host_bytes_per_s
     spills = np.asarray(disk) > 0
-    fed = disk_bytes_per_s(cluster) * m.host / np.where(spills, disk, 1.0)
+    fed = rate_of_disks * m.host / np.where(spills, disk, 1.0)
     rate: Column = np.where(spills, np.minimum(link, fed), link)[()]
     return replace(c, chip=replace(c.chip, host_bytes_per_s=rate))
 

@@ -27,7 +27,8 @@ UNSHARDED_PARAMETERS = 20e9  # above, an unsharded model is split
 BYTES_A_PARAMETER = 18.0  # of an unsharded model with its gradients and states
 FILLED = 0.6  # of the memory, by these
 BATCH_TOKENS = 4e6
-MICRO_BATCH_TOKENS = 8192.0
+MICRO_BATCH_TOKENS = 8192.0  # on a device of
+MICRO_BATCH_MEMORY = 80e9  # bytes; larger ones take more of them
 # of packed documents whose lengths are not printed: conversations and instructions have some
 # hundred to some thousand (judgement)
 DOCUMENT_TOKENS = 1024.0
@@ -69,7 +70,7 @@ def infer(gaps: Gaps, chips: Sequence[Accelerator]) -> None:
     software = [stack(name) for name in gaps["stack"]]
     infer_shape(gaps)
     infer_layout(gaps, chips, kinds, software)
-    infer_batch(gaps)
+    infer_batch(gaps, chips)
     unsaid = (gaps["packed"] > 0) & np.isnan(gaps["document_tokens"])
     gaps.fill("document_tokens", DOCUMENT_TOKENS, "packed, their lengths not printed", at=unsaid)
     parallel = np.array([float(s.sequence_parallel) for s in software])
@@ -80,8 +81,18 @@ def infer(gaps: Gaps, chips: Sequence[Accelerator]) -> None:
     gaps.fill("recompute", [s.recompute for s in software], USUAL)
     half = ["fp16" if np.isnan(chip.bf16_flops) else "bf16" for chip in chips]
     gaps.fill("precision", half, "bf16, fp16 where the chip lacks it")
+    loaded = among(gaps["sharding"], ("none",)) & among(gaps["precision"], ("bf16",))
+    loaded &= np.array([s.half_unsharded for s in software])
+    in_half(gaps, loaded, "unsharded weights keep the format they are loaded in")
     for notes, kind, name in zip(gaps.notes, kinds, gaps["stack"]):
         notes += borrowed(kind, name)
+
+
+def in_half(gaps: Gaps, rows: Array, rule: str) -> None:
+    """Weights, gradients and states in 16 bit on some rows, where these leave it blank."""
+    rows = rows & np.isnan(gaps["half_states"])
+    gaps.fill("grad_bytes", 2.0, rule, at=rows & np.isnan(gaps["grad_bytes"]))
+    gaps.fill("half_states", 1.0, rule, at=rows)
 
 
 def borrowed(kind: Family, name: str) -> list[str]:
@@ -198,8 +209,9 @@ def chunks(f: Table, software: Sequence[Stack]) -> Array:
     )
 
 
-def infer_batch(gaps: Gaps) -> None:
-    """Batch and micro-batch."""
+def infer_batch(gaps: Gaps, chips: Sequence[Accelerator]) -> None:
+    """Batch and micro-batch. Published runs of dense models without pipeline take some 8,192 tokens
+    on 80 GB and twice as many on 180 GB and more."""
     seq_len = gaps["seq_len"]
     dp = gaps["dp"]
     batch = np.maximum(np.round(BATCH_TOKENS / seq_len / dp), 1) * dp
@@ -207,11 +219,13 @@ def infer_batch(gaps: Gaps) -> None:
     # weights that are gathered for every micro-batch want it large, experts or not
     gathered = among(gaps["sharding"], GATHERED)
     small = (gaps["pp"] > 1) | ((gaps["moe_experts"] > 0) & ~gathered)
-    usual = np.where(small, 1, np.maximum(np.round(MICRO_BATCH_TOKENS / seq_len), 1))
+    room = np.array([chip.hbm_usable_bytes for chip in chips]) / MICRO_BATCH_MEMORY
+    tokens = MICRO_BATCH_TOKENS * 2.0 ** np.floor(np.log2(np.maximum(room, 1.0)))
+    usual = np.where(small, 1, np.maximum(np.round(tokens / seq_len), 1))
     share = np.maximum(gaps["global_batch_seqs"] / dp, 1)
     accumulated = np.maximum(share / filled(gaps["grad_accum"], 1.0), 1)
     gaps.fill(
         "micro_batch",
         np.where(gaps["grad_accum"] > 0, accumulated, np.minimum(usual, share)),
-        "from grad_accum, else 1 under pp or whole experts, else 8,192 tokens",
+        "from grad_accum, else 1 under pp or whole experts, else 8,192 tokens in 80 GB",
     )

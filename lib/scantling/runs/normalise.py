@@ -35,7 +35,6 @@ TEXT = (
     "scale_out_network",
     "framework",
     "source_url",
-    "notes",
     "effort",
     "moe_dispatcher",
 )

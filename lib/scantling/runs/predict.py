@@ -148,7 +148,8 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
     peak = memory(cases)
     peak_bytes = np.broadcast_to(peak.total, n)
     capacity = np.broadcast_to(peak.capacity, n)
-    spreads = np.array([spread(stack) for stack in runs.stacks])
+    experts = column(np.asarray(cases.shape.moe_layers) > 0, n)
+    spreads = np.where(experts, spread(experts=True), spread())
     assumed = [text for text, ready in zip(runs.assumed, runs.ready) if ready]
     mechanisms = bands.mechanisms(cases, runs.families, runs.fabrics)
     low, high = bands.band(

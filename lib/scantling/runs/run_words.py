@@ -21,9 +21,8 @@ class Text(StrEnum):
     OTHER_OPTS = "other_opts"
     SHARDING_AS_PRINTED = "sharding_as_printed"
     RECOMPUTE_AS_PRINTED = "recompute_as_printed"
-    SOURCE_URL = "source_url"  # as notes
+    SOURCE_URL = "source_url"  # of how a peak was measured alone: no prediction reads it
     STACK = "stack"
-    NOTES = "notes"  # of how a peak was measured alone: no prediction reads them
     EFFORT = "effort"
     MOE_DISPATCHER = "moe_dispatcher"
     WHEN = "when"  # published, stack and other_opts
@@ -150,6 +149,9 @@ RULES = (
         "documents packed into a sequence, attention within each",
     ),
     rule(
+        "flash", r"\1", Text.OPTIONS, r"\bflash[ _-]attention[ _-]([234])\b", "name of the kernel"
+    ),
+    rule(
         "flash",
         "0",
         Text.OTHER_OPTS,
@@ -249,6 +251,20 @@ RULES = (
     ),
     rule("fused_norm", "0", Text.OPTIONS, "eager|no compile", "kernels run one operation each"),
     rule(
+        "fused_norm",
+        "0",
+        Text.OPTIONS,
+        r"transformer[ _-]engine not used|without transformer[ _-]engine",
+        "Megatron's local layers: norms and activations of single PyTorch operations",
+    ),
+    rule(
+        "fp8_gather",
+        "0",
+        Text.FRAMEWORK,
+        r"\baiter\b",
+        "AMD's kernels keep 16-bit weights beside the 8-bit ones",
+    ),
+    rule(
         "fp8_attention",
         "1",
         Text.OPTIONS,
@@ -270,6 +286,37 @@ RULES = (
         "tokens beyond an even share are dropped and the rest padded to it",
     ),
     rule("chunked_loss", "1", Text.OPTIONS, "liger", "Liger kernels: cross entropy in chunks"),
+    rule(
+        "chunked_loss",
+        "0",
+        Text.FRAMEWORK,
+        r"^halo\b",
+        "Halo, agent-docs/optimization/liger-kernels.md: fused_linear_cross_entropy is off, the "
+        "loss keeps all logits",
+    ),
+    rule(
+        "logit_bytes",
+        "8",
+        Text.FRAMEWORK,
+        r"^halo\b",
+        "transformers' loss_utils.py: 16-bit logits, an fp32 copy that Liger's cross entropy "
+        "overwrites with its gradient, and the 16-bit one",
+    ),
+    rule(
+        "reshard",
+        "0",
+        Text.FRAMEWORK,
+        r"^halo\b",
+        "Halo, agent-docs/parallelism/data-parallelism.md: fsdp_reshard_after_forward is off",
+    ),
+    rule(
+        "whole_experts",
+        "1",
+        Text.FRAMEWORK,
+        r"^halo\b",
+        "Halo, agent-docs/parallelism/expert-parallelism.md: FSDP2 leaves out modules that are "
+        "split over expert ranks",
+    ),
     rule(
         "balanced_layout", "1", Text.OPTIONS, "pp_layout", "Megatron-Core: stages laid out by hand"
     ),
@@ -505,9 +552,38 @@ RULES = (
     rule(
         "half_states",
         "1",
+        Text.PRECISION_AS_PRINTED,
+        r"^pure bf16|\badamw? states in that type",
+        "torch_dtype bfloat16: PyTorch's optimizers keep their states in the format of the weights",
+    ),
+    rule(
+        "half_states",
+        "1",
+        Text.OTHER_OPTS,
+        "adamwbf16|no fp32 copy",
+        "optimizers that keep 16-bit weights and moments, and round at random in place of an fp32 "
+        "copy",
+    ),
+    rule(
+        "half_states",
+        "1",
         Text.STACK,
         "^kempnerforge$",
         "KempnerForge: model.to(dtype=param_dtype), and no fp32 copy",
+    ),
+    rule(
+        "grad_bytes",
+        "2",
+        Text.PRECISION_AS_PRINTED,
+        r"^pure bf16|\badamw? states in that type",
+        "torch_dtype bfloat16: gradients have the format of the weights",
+    ),
+    rule(
+        "grad_bytes",
+        "2",
+        Text.OTHER_OPTS,
+        "adamwbf16|no fp32 copy",
+        "gradients have the format of the weights",
     ),
     rule(
         "precision",
@@ -531,13 +607,6 @@ RULES = (
         r"^20(25-(0[5-9]|1)|2[6-9]).* torchtitan .*torch\.compile",
         "torchtitan since April 2025 compiles the loss: 16-bit logits and their gradient",
         unless="no compile",
-    ),
-    rule(
-        "peak_unit",
-        "1.073741824",
-        Text.NOTES,
-        "torchtitan logs gib",
-        "torchtitan components/metrics.py: max_reserved_gib",
     ),
     rule(
         "peak_unit",

@@ -42,7 +42,7 @@ from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from ..physics.software import SWITCHES
 from ..physics.wires import Link
 from .frames import table_of
-from .infer import Gaps, infer
+from .infer import Gaps, in_half, infer
 from .links import fabric_of, link_of_chip, links_of
 from .normalise import normalise
 from .run_columns import bounds
@@ -220,11 +220,16 @@ def inferred(
     }
     gaps = Gaps(table)
     infer(gaps, chips)
+    rule = "the default does not fit"
     cases = cases_of(gaps.table, chips, families)
+    possible = np.array([stack(name).half_possible for name in gaps["stack"]])
+    over = ~np.broadcast_to(memory(cases).fits, len(table)) & possible
+    if over.any():
+        in_half(gaps, over, rule)
+        cases = cases_of(gaps.table, chips, families)
     for relief in RELIEFS:
         over = ~np.broadcast_to(memory(cases).fits, len(table)) & blank[relief.setting]
         if over.any():
-            rule = "the default does not fit"
             gaps.fill(relief.setting, relief.value, rule, at=over)
             if relief.layers is not None:
                 layers = relief.layers * gaps["layers"] / (gaps["pp"] * gaps["vpp"])

@@ -11,6 +11,7 @@ from ..base.units import DAY_S, YEAR_S
 from ..catalogue.load import filled
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..design.plausible import questions
+from ..physics.cases import devices as ranks
 from ..plans.fit import streamed_weights
 from .constraints import chance_of, missed, value_of
 from .record import Assessment, Chosen, Reason
@@ -96,13 +97,22 @@ def senseless(assessment: Assessment) -> list[Reason]:
         reasons.append(_senseless("nvme", text))
     best = record_of(assessment.chosen)
     limit = SENSE["mfu"]
-    if best is not None and assessment.mfu < limit.most * best.mfu:
+    slow = best is not None and assessment.mfu < limit.most * best.mfu
+    if slow and best is not None and is_pretraining_on_nodes(assessment):
         text = (
             f"MFU {share(assessment.mfu)} is less than a tenth of the best that is published for "
             f"this chip, {share(best.mfu)} ({best.run}); {limit.why}"
         )
         reasons.append(_senseless("mfu", text))
     return reasons
+
+
+def is_pretraining_on_nodes(assessment: Assessment) -> bool:
+    """Whether a run trains from nothing on more than one node: what continues from a checkpoint, or
+    has a node alone, is made as slow as it must be (ZeRO-Offload, fine-tuning of long models)."""
+    devices = assessment.resolved.cluster.devices_per_node
+    pretrains = not all(phase.from_checkpoint for phase in assessment.resolved.phases)
+    return pretrains and int(ranks(assessment.chosen.case.plan)) > devices
 
 
 def _senseless(id: str, text: str) -> Reason:

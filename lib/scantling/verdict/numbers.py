@@ -23,7 +23,7 @@ from ..endure.cost import Cost, expected, figures as cost_figures, price
 from ..endure.life import Gang, Reshaped
 from ..endure.reliability import Endurance, as_logged, endure, figures as endurance_figures
 from ..physics import bands, layout
-from ..physics.cases import Cases, devices
+from ..physics.cases import WEIGHT_BYTES, Cases, devices
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
 from ..physics.kinds import by_kind
@@ -149,6 +149,7 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
     size = contents(
         float(resolved.params.total + resolved.params.mtp),
         optimizer=chosen.phase.optimizer,
+        weight_bytes=saved_weight_bytes(chosen),
         ranks=ranks,
         readers=chosen.plan["dp"],
         copies=resolved.cluster.sites if sync.apart else 1,
@@ -166,7 +167,16 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
         idle_nodes=(resolved.cluster.devices - ranks) // resolved.cluster.devices_per_node,
         recovers=stack(resolved.stack or GENERIC).recovers,
         gang=gang_of(chosen, resolved.cluster.devices_per_node),
+        watchdog_s=chosen.search.situation.stack.collective_timeout_s,
     )
+
+
+def saved_weight_bytes(chosen: Chosen) -> float:
+    """Bytes of a working weight that a save holds beside the fp32 one: none where sharded fp32
+    weights are the only copy (FSDP: torch.distributed.checkpoint writes 12 bytes a parameter)."""
+    case = chosen.case
+    alone = case.constants.memory.fp32_shards > 0 and case.job.master_bytes > 0
+    return 0.0 if alone else WEIGHT_BYTES
 
 
 def tied(plan: PlanRow) -> int:

@@ -1,27 +1,31 @@
-"""Fit the memory model's few constants on published peaks and on configurations that ran out of
-memory.
+"""Fit the memory model's few constants on published peaks, on configurations that ran out of memory
+and on published runs, which fit.
 
 `python -m tests.bench.validation.memory_fit [MEMORY.csv]` writes catalogue/memory_calibration.json:
-the offsets, the date, the rows and the residuals, with the same figures over folds and with each
-stack left out. A row that ran pulls the estimate below the capacity, one that ran out of memory
-above it; a measured peak pulls it to its value. Nothing depends on a row's id, source or model.
+the offsets, the date, the rows, the residuals in sample and with each family left out, and the
+spread of families left out, from which chances of running out of memory come. A row that ran pulls
+the estimate below the capacity, one that ran out of memory above it; a measured peak pulls it to
+its value. A family of sources weighs as much as any other, however many rows it has. Nothing
+depends on a row's id, source or model.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scantling.base.records import take
 from scantling.catalogue.load import HERE
 from scantling.catalogue.stacks import stack as stack_of
 from scantling.physics.cases import Cases
-from scantling.physics.memory.chance import oom_probability, spread
+from scantling.physics.memory.chance import oom_probability, spread, student
 from scantling.physics.memory.constants import PRIORS, gather
 from scantling.physics.memory.peak import memory
 from scantling.runs.predict import decisive
@@ -31,184 +35,371 @@ from scantling.runs.to_cases import to_runs
 from .robust import robust
 from .throughput_fit import load
 
+GRID = Path(__file__).parents[1] / "data" / "nanotron_grid.csv"
+MEMORY, RUNS = HERE / "published_memory.csv", HERE / "published_runs.csv"
 SCALE = 0.05  # one standard deviation of a measured peak, in log
 CALL_SCALE = 0.06  # and of a call
 # by which a call should clear the capacity; a plan that fails costs more than one passed over
 MARGIN_RAN = 0.0
 MARGIN_OUT = 0.04
 ROBUST = 2.0  # soft-L1 beyond so many deviations
+# rows that a family weighs at most as much as, with its peaks and with its calls: families differ
+# by more than rows of one do (of 10 and 1 the first is 1.0 points nearer in sample and 1.5 further
+# off with families left out)
+PEAK_ROWS, CALL_ROWS = 4.0, 80.0
+RUN_WEIGHT = 0.7  # least, of a published run that is called too large
+GRID_SHARE = 4  # every so many of the grid's rows are fitted
+# estimates over the capacity, under the priors, at which a call can still go either way
+OPEN = (0.65, 1.6)
+STEP = 1e-4  # of a derivative, in deviations of a prior
+# Gauss-Newton: steps at most, the shortest share of one, and how near the end lies
+MOST_STEPS, LEAST_SHARE, CLOSE = 12, 0.05, 0.03
+SPREADS = np.geomspace(0.02, 0.4, 61)  # tried
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What the fit sees: cases, their stack, source and fold, the measured peak (nan) and whether
-    they ran."""
+    """What the fit sees: cases, their stack, source, family and fold, the measured peak (nan),
+    whether they ran, and whether they count in scores (published runs do in the fit alone)."""
 
     ids: np.ndarray
     cases: Cases
     stacks: np.ndarray
     sources: np.ndarray
+    families: np.ndarray
     folds: np.ndarray
     measured: np.ndarray
     ran: np.ndarray
+    scored: np.ndarray
 
-    def take(self, where) -> Rows:
+    def take(self, where: Any) -> Rows:
         """The rows of a boolean mask."""
         return take(self, where)
 
 
-def read(path) -> Rows:
+def read(path: Any = MEMORY, *others: pd.DataFrame) -> Rows:
     """Rows of trust high and medium with a case. Raises ValueError where no row has one."""
-    frame = read_runs(path)
+    table = read_runs(path)
+    table["scored"] = True
+    frame = pd.concat([table, *others], ignore_index=True) if others else table
     runs = to_runs(frame)
     if runs.cases is None:
         raise ValueError(f"{path}: no row has a case")
     frame = frame[runs.ready]
     keep = frame.trust.isin(["high", "medium"]).to_numpy()
     frame = frame[keep]
+    unit = frame.peak_unit.fillna(1) if "peak_unit" in frame else 1.0
     return Rows(
         frame.id.to_numpy(),
         runs.cases.take(keep),
         runs.stacks[keep],
         frame.source.to_numpy(str),
-        frame.fold.to_numpy(int),
-        (frame.measured_peak_memory_gb * frame.peak_unit.fillna(1)).to_numpy(float) * 1e9,
+        frame.family.to_numpy(str),
+        frame.fold.fillna(-1).to_numpy(int),
+        (frame.measured_peak_memory_gb * unit).to_numpy(float) * 1e9,
         frame.outcome.eq("ran").to_numpy(),
+        frame.scored.to_numpy(bool),
     )
 
 
-def predict(rows: Rows, offsets: dict):
+def grid() -> pd.DataFrame:
+    """The rows of the public grid: all of them count for memory, every GRID_SHARE-th is fitted."""
+    frame = read_runs(GRID).iloc[::GRID_SHARE].copy()
+    frame["trust"], frame["scored"] = "medium", True
+    return frame
+
+
+def published() -> pd.DataFrame:
+    """Published runs: all of them ran, so they fit; peaks that they print are in the memory table
+    too."""
+    frame = read_runs(RUNS)
+    frame["outcome"], frame["measured_peak_memory_gb"], frame["scored"] = "ran", np.nan, False
+    return frame
+
+
+def fitted_rows(path: Any = MEMORY) -> Rows:
+    """The memory table, the grid and the published runs, but for calls that no fit could change."""
+    rows = read(path, grid(), published())
+    total, capacity = predict(rows, {})
+    share = total / capacity
+    is_open = (share > OPEN[0]) & (share < OPEN[1])
+    return rows.take(np.isfinite(rows.measured) | is_open)
+
+
+def predict(rows: Rows, offsets: Mapping[str, Any] | None) -> tuple[np.ndarray, np.ndarray]:
     """(total, capacity) of every row under those offsets. [bytes]"""
     result = memory(
         replace(
             rows.cases, constants=replace(rows.cases.constants, memory=gather(rows.stacks, offsets))
         )
     )
-    return np.broadcast_arrays(result.total, result.capacity, rows.ran)[:2]
+    total, capacity = np.broadcast_arrays(result.total, result.capacity, rows.ran)[:2]
+    return total, capacity
 
 
-def fit(rows: Rows) -> dict:
-    """{constant: {"global": offset, "stack": {name: offset}}}, the log offsets that explain the
-    rows best under their priors.
-
-    Least squares of soft-L1 residuals, from the priors and from a high `pair_bytes`, whose gradient
-    vanishes near its prior. Rows weigh 1/sqrt(rows of their source) up to a power, so that no sweep
-    decides alone.
-    """
-    from scipy.optimize import least_squares
-
-    stacks = [str(stack) for stack in np.unique(rows.stacks)]
-    dense = [stack for stack in stacks if stack_of(stack).memory.get("dense_masks")]
-    keys = [(name, None) for name in PRIORS] + [
-        (name, stack)
-        for name, prior in PRIORS.items()
-        if prior[2] > 0
-        for stack in (dense if name == "pair_bytes" else stacks)
-    ]
-    sd = np.array([PRIORS[name][2 if stack else 1] for name, stack in keys])
-    high = np.array([2.0 if name == "pair_bytes" and stack else 0.0 for name, stack in keys])
-    starts = [np.zeros(len(keys)), high][: 2 if dense else 1]
-    _, source, counts = np.unique(rows.sources, return_inverse=True, return_counts=True)
-    weight = np.tile((counts[source] / 10.0) ** -0.25, 2)
+def weights_of(rows: Rows) -> np.ndarray:
+    """Weight of each row's residual: that of PEAK_ROWS rows a family for peaks, the root of that of
+    CALL_ROWS for calls."""
+    weights = np.ones(len(rows.ran))
     peak = np.isfinite(rows.measured)
+    for kind, most, power in ((peak, PEAK_ROWS, 0.5), (~peak, CALL_ROWS, 0.25)):
+        _, family, counts = np.unique(rows.families[kind], return_inverse=True, return_counts=True)
+        weights[kind] = np.minimum((most / counts) ** power, 1.0)[family]
+    return np.where(rows.scored, weights, np.maximum(weights, RUN_WEIGHT))
 
-    def residuals(x):
-        total, capacity = predict(rows, _offsets(keys, x * sd))
+
+class Problem:
+    """The least-squares problem of some rows: which offsets are open, how far, and the residuals of
+    calls and peaks under them."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        stacks = [str(stack) for stack in np.unique(rows.stacks[rows.scored])]
+        dense = [stack for stack in stacks if stack_of(stack).memory.get("dense_masks")]
+        self.keys: list[tuple[str, str | None]] = [(name, None) for name in PRIORS]
+        for name, prior in PRIORS.items():
+            if prior.stack_sd > 0:
+                self.keys += [
+                    (name, stack) for stack in (dense if name == "pair_bytes" else stacks)
+                ]
+        self.sd = np.array(
+            [PRIORS[name].stack_sd if stack else PRIORS[name].sd for name, stack in self.keys]
+        )
+        self.weight = weights_of(rows)
+        self.peak = np.isfinite(rows.measured)
+
+    def start(self) -> np.ndarray:
+        """A high `pair_bytes` of the stacks with dense masks, whose gradient vanishes near its
+        prior; the priors of the rest."""
+        return np.array(
+            [2.0 if name == "pair_bytes" and stack else 0.0 for name, stack in self.keys]
+        )
+
+    def offsets(self, x: np.ndarray) -> dict[str, Any]:
+        """Offsets of a vector in deviations of the priors."""
+        offsets: dict[str, Any] = {name: {"global": 0.0, "stack": {}} for name in PRIORS}
+        for (name, stack), value in zip(self.keys, np.round(x * self.sd, 6).tolist()):
+            if stack is None:
+                offsets[name]["global"] = value
+            else:
+                offsets[name]["stack"][stack] = value
+        return offsets
+
+    def residuals(self, x: np.ndarray) -> np.ndarray:
+        """One of each row, soft-L1, in its own deviations."""
+        rows = self.rows
+        total, capacity = predict(rows, self.offsets(x))
         share = np.log(total / capacity)
         over = np.maximum(share + MARGIN_RAN, 0)
         under = np.minimum(share - MARGIN_OUT, 0)
-        calls = ~peak * np.where(rows.ran, over, under) / CALL_SCALE
-        peaks = np.log(total / np.where(peak, rows.measured, total)) / SCALE
-        return np.r_[ROBUST * robust(np.concatenate([calls, peaks]) * weight / ROBUST), x]
+        calls = ~self.peak * np.where(rows.ran, over, under) / CALL_SCALE
+        peaks = np.log(total / np.where(self.peak, rows.measured, total)) / SCALE
+        return np.asarray(ROBUST * robust((calls + peaks) * self.weight / ROBUST))
 
-    fits = [least_squares(residuals, x, ftol=1e-6) for x in starts]
-    return _offsets(keys, np.round(min(fits, key=attrgetter("cost")).x * sd, 4))
-
-
-def _offsets(keys, values) -> dict:
-    offsets = {}
-    for (name, stack), value in zip(keys, values.tolist()):
-        entry = offsets.setdefault(name, {"global": 0.0, "stack": {}})
-        if stack is None:
-            entry["global"] = value
-        else:
-            entry["stack"][stack] = value
-    return offsets
+    def slopes(self, x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        """Derivatives of the residuals `at` x."""
+        columns = []
+        for i in range(len(x)):
+            moved = x.copy()
+            moved[i] += STEP
+            columns.append((self.residuals(moved) - at) / STEP)
+        return np.stack(columns, axis=1)
 
 
-def score(rows: Rows, total, capacity) -> dict:
-    """Median and 90th percentile of the error on peaks, and the shares of calls that are right, all
-    and by source."""
-    error = np.abs(total / rows.measured - 1)
-    fits = total <= capacity
+@dataclass(frozen=True)
+class Solution:
+    """Where a problem ends: the offsets in deviations, the residuals and their slopes there."""
 
-    def over(values, figure):
-        return round(float(figure(values)), 4) if values.size else None
+    problem: Problem
+    x: np.ndarray
+    residuals: np.ndarray
+    slopes: np.ndarray
 
-    def of(where):
-        peaks = error[where & np.isfinite(error)]
-        ran = fits[where & rows.ran]
-        oom = ~fits[where & ~rows.ran]
-        return {
-            "peaks": peaks.size,
-            "median": over(peaks, np.median),
-            "p90": over(peaks, lambda sizes: np.quantile(sizes, 0.9)),
-            "ran": ran.size,
-            "ran_called_fitting": over(ran, np.mean),
-            "out_of_memory": oom.size,
-            "out_of_memory_called": over(oom, np.mean),
-        }
+    def without(self, out: np.ndarray) -> dict[str, Any]:
+        """The offsets that the other rows ask for: a Gauss-Newton step of their own problem."""
+        slopes, residuals = self.slopes[~out], self.residuals[~out]
+        return self.problem.offsets(self.x + gauss_newton(slopes, residuals, self.x))
 
+
+def gauss_newton(slopes: np.ndarray, residuals: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """A step towards the least squares of residuals and of x itself, the priors."""
+    gradient = slopes.T @ residuals + x
+    return np.asarray(-np.linalg.solve(slopes.T @ slopes + np.eye(len(x)), gradient))
+
+
+def solve(rows: Rows) -> Solution:
+    """The log offsets that explain the rows best under their priors: least squares of soft-L1
+    residuals, by Gauss-Newton steps that halve where they would make it worse."""
+    problem = Problem(rows)
+    x = problem.start()
+    for _ in range(MOST_STEPS):
+        residuals = problem.residuals(x)
+        slopes = problem.slopes(x, residuals)
+        step, cost = gauss_newton(slopes, residuals, x), residuals @ residuals + x @ x
+        share = 1.0
+        while share > LEAST_SHARE:
+            ahead = problem.residuals(x + share * step)
+            if ahead @ ahead + (x + share * step) @ (x + share * step) <= cost:
+                break
+            share /= 2
+        x = x + share * step
+        if np.abs(share * step).max() < CLOSE:
+            break
+    residuals = problem.residuals(x)
+    return Solution(problem, x, residuals, problem.slopes(x, residuals))
+
+
+def fit(rows: Rows) -> dict[str, Any]:
+    """{constant: {"global": offset, "stack": {name: offset}}} of `solve`."""
+    solution = solve(rows)
+    return rounded(solution.problem.offsets(solution.x))
+
+
+def rounded(offsets: dict[str, Any]) -> dict[str, Any]:
+    """Offsets with four decimals."""
     return {
-        "all": of(np.ones(len(fits), bool)),
-        "by_source": {str(s): of(rows.sources == s) for s in np.unique(rows.sources)},
+        name: {
+            "global": round(levels["global"], 4),
+            "stack": {stack: round(value, 4) for stack, value in levels["stack"].items()},
+        }
+        for name, levels in offsets.items()
     }
 
 
-def chances(stacks, total, capacity) -> np.ndarray:
+def family_quantile(values: np.ndarray, families: np.ndarray, share: float) -> float:
+    """A quantile of some values, each family with weight one."""
+    _, family, counts = np.unique(families, return_inverse=True, return_counts=True)
+    order = np.argsort(values)
+    weight = np.cumsum((1 / counts)[family][order])
+    return float(values[order][np.searchsorted(weight, share * weight[-1])])
+
+
+def score(rows: Rows, total: np.ndarray, capacity: np.ndarray) -> dict[str, Any]:
+    """Median and 90th percentile of the error on peaks, each family with weight one, and the shares
+    of calls that are right, all and by family."""
+    error = np.abs(total / rows.measured - 1)
+    fits = total <= capacity
+
+    def part(values: np.ndarray) -> float | None:
+        return round(float(np.mean(values)), 4) if values.size else None
+
+    def of(where: np.ndarray) -> dict[str, Any]:
+        peaks = where & np.isfinite(error)
+        size, families = error[peaks], rows.families[peaks]
+        ran = fits[where & rows.ran]
+        out = ~fits[where & ~rows.ran]
+        return {
+            "peaks": size.size,
+            "families": int(np.unique(families).size),
+            "median": round(family_quantile(size, families, 0.5), 4) if size.size else None,
+            "p90": round(family_quantile(size, families, 0.9), 4) if size.size else None,
+            "ran": ran.size,
+            "ran_called_fitting": part(ran),
+            "out_of_memory": out.size,
+            "out_of_memory_called": part(out),
+        }
+
+    return {
+        "all": of(rows.scored),
+        "by_family": {
+            str(name): of(rows.scored & (rows.families == name))
+            for name in np.unique(rows.families[rows.scored])
+        },
+    }
+
+
+def chances(rows: Rows, total: np.ndarray, capacity: np.ndarray) -> np.ndarray:
     """The chance of each row to run out of memory."""
-    wide = [spread(name) for name in stacks]
-    return np.array([oom_probability(*row) for row in zip(total, capacity, wide)])
+    return np.asarray(oom_probability(total, capacity, spreads_of(rows)))
 
 
-def ran(path) -> tuple:
+def spreads_of(rows: Rows) -> np.ndarray:
+    """The shipped spread of each row."""
+    return np.where(experts_of(rows.cases), spread(experts=True), spread())
+
+
+def experts_of(cases: Cases) -> np.ndarray:
+    """Whether the models of some cases have experts."""
+    return np.broadcast_to(np.asarray(cases.shape.moe_layers) > 0, len(cases))
+
+
+def ran(path: Any) -> tuple[np.ndarray, np.ndarray]:
     """(chance to run out of memory, whether recompute and micro-batch are printed) of every counted
     run of a table of published runs: all of them ran."""
     table = load(path)
     held = memory(table.cases)
-    sizes = np.broadcast_arrays(held.total, held.capacity, table.log_measured)[:2]
-    said = table.frame.assumed
-    known = np.array([not {"recompute", "micro_batch"} & {*decisive(a)} for a in said])
-    return chances(table.levels["stack"], *sizes), known
+    total, capacity = np.broadcast_arrays(held.total, held.capacity, table.log_measured)[:2]
+    scales = np.where(experts_of(table.cases), spread(experts=True), spread())
+    assumed = table.frame.assumed
+    known = np.array([not {"recompute", "micro_batch"} & {*decisive(a)} for a in assumed])
+    return np.asarray(oom_probability(total, capacity, scales)), known
 
 
-def held_out(rows: Rows, groups):
-    """(total, capacity) of every row from a fit that has not seen its group."""
-    found = np.empty((2, len(rows.ran)))
-    for group in np.unique(groups):
-        out = groups == group
-        found[:, out] = predict(rows.take(out), fit(rows.take(~out)))
-    return found
+def held_out(solution: Solution, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """(total, capacity) of scored rows from offsets that have not seen their family; of the others
+    from all."""
+    fitted = solution.problem.rows.families
+    offsets = solution.problem.offsets(solution.x)
+    total, capacity = (np.array(column) for column in predict(rows, offsets))
+    for family in np.unique(rows.families[rows.scored]):
+        here = rows.families == family
+        unseen = solution.without(fitted == family)
+        total[here], capacity[here] = predict(rows.take(here), unseen)
+    return total, capacity
 
 
-def main(path=None, target=None) -> dict:
-    """Fit, evaluate over folds and with each stack left out, write the data file, and return what
-    it holds."""
-    rows = read(path or HERE / "published_memory.csv")
-    offsets = fit(rows)
+def spread_of(rows: Rows, total: np.ndarray, capacity: np.ndarray, where: np.ndarray) -> float:
+    """The scale of ln(measured / estimate) that the rows in `where` bear out best: most likely
+    under Student's t with four degrees of freedom, each family with weight one, calls by their
+    chance."""
+    peak = np.isfinite(rows.measured)
+    off = np.log(np.where(peak, rows.measured, total) / total)
+    room = np.log(total / capacity)
+    _, family, counts = np.unique(rows.families[where], return_inverse=True, return_counts=True)
+    weight = (1 / counts)[family]
+
+    def likelihood(scale: float) -> float:
+        density = 0.375 * (1 + (off / scale) ** 2 / 4) ** -2.5 / scale
+        chance = np.clip(student(room / scale), 1e-9, 1 - 1e-9)
+        told = np.where(rows.ran, 1 - chance, chance)
+        return float(np.sum(weight * np.log(np.where(peak, density, told))[where]))
+
+    return float(max(SPREADS, key=likelihood))
+
+
+def spreads(rows: Rows, total: np.ndarray, capacity: np.ndarray) -> dict[str, float]:
+    """Scales of families left out: of all, and by how much models with experts scatter more, half
+    way in logs: they are few families."""
+    experts = experts_of(rows.cases)
+    dense, mixed = (
+        spread_of(rows, total, capacity, rows.scored & kind) for kind in (~experts, experts)
+    )
+    return {
+        "all": round(spread_of(rows, total, capacity, rows.scored), 4),
+        "experts": round(max(mixed / dense, 1.0) ** 0.5, 4),
+    }
+
+
+def main(path: Any = None, target: Any = None) -> dict[str, Any]:
+    """Fit, evaluate with each family left out, write the data file, and return what it holds."""
+    fitted = fitted_rows(path or MEMORY)
+    rows = read(path or MEMORY, grid())
+    solution = solve(fitted)
+    offsets = rounded(solution.problem.offsets(solution.x))
+    left_out = held_out(solution, rows)
     result = {
         "made": date.today().isoformat(),
         "rows": len(rows.ran),
         "peaks": int(np.isfinite(rows.measured).sum()),
         "out_of_memory": int((~rows.ran).sum()),
-        "single_source_stacks": [
+        "single_family_stacks": [
             str(s)
-            for s in np.unique(rows.stacks)
-            if len(np.unique(rows.sources[rows.stacks == s])) == 1
+            for s in np.unique(rows.stacks[rows.scored])
+            if len(np.unique(rows.families[rows.scored & (rows.stacks == s)])) == 1
         ],
         "fit": score(rows, *predict(rows, offsets)),
-        "folds": score(rows, *held_out(rows, rows.folds)),
-        "stack_left_out": score(rows, *held_out(rows, rows.stacks)),
+        "family_left_out": score(rows, *left_out),
+        "spread": spreads(rows, *left_out),
         "offsets": offsets,
     }
     Path(target or HERE / "memory_calibration.json").write_text(json.dumps(result, indent=1) + "\n")
@@ -217,4 +408,4 @@ def main(path=None, target=None) -> dict:
 
 if __name__ == "__main__":
     made = main(*sys.argv[1:2])
-    print(json.dumps({kind: made[kind] for kind in ("fit", "folds", "stack_left_out")}, indent=1))
+    print(json.dumps({kind: made[kind] for kind in ("fit", "family_left_out", "spread")}, indent=1))

@@ -67,7 +67,7 @@ def compute(runs=RUNS, memory=MEMORY, told=lambda text: None):
         told("plans of published runs beside the search's own")
         figures["plans"] = list(distances())
     if memory is not None:
-        told("memory: folds and stacks left out")
+        told("memory: families left out")
         figures["memory"], peaks = memory_figures(memory)
     return rows, figures, peaks
 
@@ -85,7 +85,7 @@ def rivals() -> list[dict]:
 def memory_figures(path=MEMORY):
     """(figures, rows): errors on measured peaks and right calls by what the fit had seen, the one
     large sweep of layouts and the rest apart; a line per run."""
-    rows = memory_fit.read(path)
+    rows = memory_fit.read(path, memory_fit.grid())
     names, count = np.unique(rows.sources[~rows.ran], return_counts=True)
     sweep = str(names[np.argmax(count)]) if len(names) else ""
     parts = {
@@ -95,8 +95,9 @@ def memory_figures(path=MEMORY):
     }
     kinds = {
         "in sample": memory_fit.predict(rows, None),
-        "folds": memory_fit.held_out(rows, rows.folds),
-        "stack left out": memory_fit.held_out(rows, rows.stacks),
+        "family left out": memory_fit.held_out(
+            memory_fit.solve(memory_fit.fitted_rows(path)), rows
+        ),
     }
     scores = {
         kind: {
@@ -106,22 +107,22 @@ def memory_figures(path=MEMORY):
         }
         for kind, (total, capacity) in kinds.items()
     }
-    predicted, fold_out, stack_out = (total.round() for total, _ in kinds.values())
+    predicted, family_out = (total.round() for total, _ in kinds.values())
     lines = {
         "id": rows.ids,
         "source": rows.sources,
+        "family": rows.families,
         "stack": rows.stacks,
         "ran": rows.ran,
         "measured_bytes": rows.measured,
-        "capacity_bytes": kinds["folds"][1].round(),
+        "capacity_bytes": kinds["family left out"][1].round(),
         "predicted_bytes": predicted,
-        "fold_out_bytes": fold_out,
-        "stack_out_bytes": stack_out,
+        "family_out_bytes": family_out,
     }
     ran_chance, known = memory_fit.ran(RUNS)
-    chance = memory_fit.chances(rows.stacks, *kinds["folds"])
+    chance = memory_fit.chances(rows, *kinds["family left out"])
     asked = {
-        "memory table, folds left out": (chance, ~rows.ran),
+        "memory table and grid, families left out": (chance, ~rows.ran),
         "published runs, all of which ran": (ran_chance, False),
         "of them with recompute and micro-batch printed": (ran_chance[known], False),
     }

@@ -381,6 +381,7 @@ _SITE: tuple[Control, ...] = (
         taken=lambda design: design.cluster.storage,
         rows=catalogue.storages,
     ),
+    Entry(field="cluster.storage_client_gbytes_per_s", label="Writes of a node's client"),
     Entry(
         field="cluster.node",
         label="Node",

@@ -103,6 +103,13 @@ class Stack:
     mtp_layout_since: float = 1e9
     # switch of cases.Software -> how its recipes for experts in mxfp8 set it
     mxfp8_experts: Mapping[str, Recipe] = field(default_factory=dict)
+    # weights, gradients and states keep the format that their checkpoint is loaded in: where
+    # nothing is sharded (the sharding takes them to fp32), and where a loop may do so
+    half_unsharded: bool = False
+    half_possible: bool = False
+    # what a collective may wait for a rank before the run is ended [s]: the process group's default
+    # of torch.distributed over NCCL; inf: none
+    collective_timeout_s: float = 600.0
     # sharded weights stay gathered from a pipeline's first forward to its last backward
     keeps_gathered: bool = False
     planned: Mapping[str, float] = field(default_factory=dict)  # switches of a run planned now

@@ -1,53 +1,62 @@
 """The chance that a run goes out of memory: the estimate against the capacity, and how far
-estimates
-have lain from what was measured."""
+estimates of families of runs that no fit had seen have lain from what was measured.
 
-from math import exp
+ln(peak / estimate) is taken to be Student's t with four degrees of freedom, the estimate as its
+median: a family of runs has settings of its own that nobody prints, so tails are heavy, and no
+chance is nearer to 0 or 1 than they bear.
+"""
+
+from math import acos, cos, exp, sqrt
 from statistics import NormalDist
 
 import numpy as np
 
-from ...base.columns import Column
-from ...catalogue.stacks import stack as stack_of
+from ...base.columns import Array, Column
 from .constants import calibration
 
 NORMAL = NormalDist()
-Z90 = NORMAL.inv_cdf(0.95)  # within which 90 % of a standard normal lie
 LEAST = 1e-12  # chance that stands for none
 MEASURED_SPREAD = 0.02  # of a peak that was measured here: batches and fragmentation; judgement
 
 
-def fitted_stack(name: str | None) -> bool:
-    """Whether peaks or failures of this stack are behind the calibration of memory, or a run of it
-    that filled its devices."""
-    if not name:
-        return False
-    ran = float(stack_of(name).memory.get("ran", 0.0)) > 0
-    return ran or any(name in row["stack"] for row in calibration()["offsets"].values())
+def spread(experts: bool = False) -> float:
+    """Scale of ln(measured / estimated peak): that of families left out of the fit, wider for
+    models with experts. A stack that other families measured is no nearer than another (0.12 and
+    0.115)."""
+    scales = calibration()["spread"]
+    return float(scales["all"] * (scales["experts"] if experts else 1.0))
 
 
-def spread(stack: str | None) -> float:
-    """Standard deviation of ln(measured / estimated peak): p90 of the absolute error over Z90, of
-    folds left out where the stack is fitted, of stacks left out where it is not."""
-    return (
-        float(calibration()["folds" if fitted_stack(stack) else "stack_left_out"]["all"]["p90"])
-        / Z90
-    )
+def student(t: Column) -> Array:
+    """Distribution function of Student's t with four degrees of freedom:
+    1/2 + 3/8 u (1 - u^2 / 12), u = t / sqrt(1 + t^2 / 4)."""
+    u = np.asarray(t) / np.sqrt(1 + np.square(t) / 4)
+    return np.asarray(0.5 + 0.375 * u * (1 - np.square(u) / 12))
+
+
+def student_quantile(probability: float) -> float:
+    """Quantile of Student's t with four degrees of freedom: +-2 sqrt(cos(acos(sqrt(a)) / 3) /
+    sqrt(a) - 1), a = 4 p (1 - p) (Shaw 2006, Journal of Computational Finance 9(4))."""
+    root = sqrt(4 * probability * (1 - probability))
+    size = 2 * sqrt(max(cos(acos(min(root, 1.0)) / 3) / root - 1, 0.0))
+    return size if probability > 0.5 else -size
 
 
 def oom_probability(total_bytes: Column, capacity_bytes: Column, spread: Column) -> Column:
     """Chance that the peak of the fullest device exceeds what a program can have of its memory.
 
-    total_bytes, capacity_bytes : [bytes], scalars or columns.  spread : of ln(peak / estimate).
-    Formula: Phi(ln(total / capacity) / spread), a log-normal peak with the estimate as its median;
-    0.5 where the estimate is the capacity. Of one estimate: it knows no correlation between plans.
+    total_bytes, capacity_bytes : [bytes], scalars or columns.  spread : scale of ln(peak /
+    estimate).
+    Formula: F4(ln(total / capacity) / spread), F4 Student's t with four degrees of freedom; 0.5
+    where the estimate is the capacity. Of one estimate: it knows no correlation between plans.
     """
     z = np.log(np.maximum(total_bytes, 1.0) / capacity_bytes) / spread
-    chance: Column = np.vectorize(NORMAL.cdf, otypes=[float])(z)[()]
+    chance: Column = student(z)[()]
     return chance
 
 
 def most_bytes(capacity_bytes: float, probability: float, spread: float) -> float:
-    """The largest estimate whose `oom_probability` is at most `probability`: capacity x exp(z x
-    spread), z the quantile of a standard normal; no more than the capacity. [bytes]"""
-    return capacity_bytes * exp(NORMAL.inv_cdf(min(max(probability, LEAST), 0.5)) * spread)
+    """The largest estimate whose `oom_probability` is at most `probability`: capacity x exp(t x
+    spread), t the quantile of Student's t; no more than the capacity. [bytes]"""
+    allowed = min(max(probability, LEAST), 0.5)
+    return capacity_bytes * exp(student_quantile(allowed) * spread)

@@ -92,6 +92,17 @@ class MemoryConstants:
     fp32_shards: Column  # 1: the sharded fp32 weight is the only copy
     # bytes of a gradient under bf16: the 16-bit one and the fp32 one that it is added to
     bf16_gradients: Column
+    engine_gradients: Column  # the same where a pipeline engine drives the step
+    plain_gradients: Column  # most bytes of a gradient where no pipeline engine drives the step
+    # most bytes of a gradient that stand a second time in the buckets of the exchange, where there
+    # are replicas
+    bucket_bytes: Column
+    host_gradient_bytes: Column  # least bytes of the gradient that stays with offloaded states
+    # of offloaded states under ZeRO-1 and ZeRO-2: buffers and the rounding of pinned memory
+    host_factor: Column
+    # 1: under ZeRO-1 and ZeRO-2 gradients of several micro-batches are added on the host, whole
+    # and in 16 bit
+    host_accumulates: Column
     # 1: gradients are None between steps; with one micro-batch a step they take the place of
     # the activations that the backward frees
     fresh_gradients: Column
@@ -101,9 +112,16 @@ class MemoryConstants:
     # 1: the optimizer steps over all tensors at once, with a copy of the second moments for
     # their roots (torch.optim's foreach)
     foreach: Column
+    # 1: norms and activations keep what each of their operations reads, but for kernels that chunk
+    # the loss too (Liger)
+    eager: Column
     dense_masks: Column  # 1: masks are built in full, pair by pair
     # 1: experts weight a row before their second product, whose output nothing keeps
     weighted_inside: Column
+    # 1: experts weight rows in fp32 before their products; that copy is kept, their output is not
+    weighted_fp32: Column
+    # 1: the activation of experts keeps what each of its operations reads
+    eager_experts: Column
     whole_logits: Column  # 1: the head's result is gathered over tp before the loss
     # 1: no 16-bit weight beside the 8-bit ones and the fp32 master (DeepSeek-V3, section 3.3;
     # fp8_param_gather of NeMo and Megatron-Bridge)

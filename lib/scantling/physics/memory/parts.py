@@ -148,7 +148,8 @@ def keeping(c: Cases) -> Keeping:
     section 3.3.3); what lists its products keeps no output of a core that it repeats.
     """
     k, software = constants_of(c), c.software
-    low, eager = low_bytes(c.job), 1.0 - software.fused_norm
+    low = low_bytes(c.job)
+    eager = np.maximum(1.0 - software.fused_norm, k.eager * (1.0 - software.chunked_loss))
     linear = np.where(low > 0, low, 2.0)
     act = np.maximum(software.selective_act, k.per_op)
     # an eager norm keeps its input in fp32 and the normalised value in 16 bit (transformers,
@@ -171,7 +172,8 @@ def keeping(c: Cases) -> Keeping:
         core=1.0 - k.per_op * software.selective_attention,
         narrow=1.0 - 0.5 * (low > 0) * act * (1.0 - k.per_op),
         imbalance=k.imbalance,
-        expert_bytes=2.0 * (1.0 - k.weighted_inside),
+        expert_bytes=2.0 * (1.0 - k.weighted_inside) + 2.0 * k.weighted_fp32,
+        eager_experts=np.maximum(eager, k.eager_experts),
         chunked_loss=software.chunked_loss,
         logit_bytes=np.where(software.logit_bytes > 0, software.logit_bytes, k.logit_bytes),
     )
@@ -242,15 +244,27 @@ def _layers(s: Shape) -> list[tuple[Block, list[tuple[Column, Block]]]]:
     return out
 
 
+def gradient_bytes(c: Cases, group: Column) -> Column:
+    """Bytes of the gradient of one parameter that `group` ranks share, before it is divided: as the
+    job says, with what the stack keeps beside it (catalogue/memory_facts.csv)."""
+    job, k = c.job, constants_of(c)
+    driven = c.software.step_engine > 0
+    plain: Column = np.minimum(job.grad_bytes, np.where(driven, np.inf, k.plain_gradients))
+    accumulated: Column = np.maximum(k.bf16_gradients, driven * k.engine_gradients)
+    gradient: Column = np.maximum(plain, (job.precision == BF16) * accumulated)
+    return gradient + (group > 1) * np.minimum(k.bucket_bytes, job.grad_bytes)
+
+
 def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     """Bytes of one parameter that `group` ranks share."""
     p, job, k = c.plan, c.job, constants_of(c)
     wide, low = job.precision == FP32, low_bytes(job)
     weight = 2.0 + 2.0 * wide
     # and the low-precision copies, both ways round
-    cached = weight + 2.0 * low - weight * k.low_weights * (low > 0)
+    alone = k.low_weights * c.software.fp8_gather * (low > 0)
+    cached = weight + 2.0 * low - weight * alone
     states = job.optimizer_bytes + job.master_bytes * (1.0 - wide)
-    gradient = np.maximum(job.grad_bytes, (job.precision == BF16) * k.bf16_gradients)
+    gradient = gradient_bytes(c, group)
     away, gone = p.offload >= HOST_STATES, p.offload >= HOST_ALL
     whole = p.sharding >= ZERO3
     share = 1.0 / group
@@ -259,7 +273,7 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     )
     of_gradient = np.maximum(of_gradient, k.whole_gradients * (c.micro_batches > 1))
     # the fp32 shard is the weight: no 16-bit one beside it
-    plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0))
+    plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0) * (1.0 - away))
     stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
     within = c.software.optimizer_group
     owned = np.where(
@@ -275,7 +289,9 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     if np.any(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
-        host = away * states + gone * (weight * of_weight + gradient * of_gradient)
+        host = away * host_states(c, states, owned, gradient) + gone * (
+            weight * of_weight + gradient * of_gradient
+        )
         states, step = (np.where(away, 0.0, x) for x in (states, step))
         resident, gradient, cache = (np.where(gone, 0.0, x) for x in (resident, gradient, cache))
         gathered = np.where(gone, cached + weight, gathered)
@@ -291,6 +307,17 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
         step=step * owned,
         stays=resident + gradients + states,
     )
+
+
+def host_states(c: Cases, states: Column, owned: Column, gradient: Column) -> Column:
+    """Bytes a parameter of a device that offloaded states take of its host: the states that it owns
+    and, in some stacks, their gradient and buffers (catalogue/memory_facts.csv)."""
+    k, p = constants_of(c), c.plan
+    apart = (p.offload >= HOST_ALL) * gradient  # counted with the weights
+    own = states + np.maximum(k.host_gradient_bytes - apart, 0.0) * owned
+    whole = 2.0 * k.host_accumulates * (c.micro_batches > 1)
+    buffered = p.sharding < ZERO3
+    return own * (1.0 + (k.host_factor - 1.0) * buffered) + whole * buffered
 
 
 def exchange_buffers(c: Cases, sorts: Sequence[LayerSort]) -> Column:
@@ -313,6 +340,7 @@ def frame(c: Cases) -> Frame:
     ranks = c.site_ranks
     group = np.where(p.sharding == HSDP, np.minimum(p.shard_group, ranks), ranks)
     replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0)
+    replicas = np.where((c.software.whole_experts > 0) & (p.ep > 1), 1.0, replicas)[()]
     of_dense = parameter_bytes(c, group)
     largest, repeats = _largest(sorts, lambda x: x.whole), bool(np.any(p.recompute > 0))
     dropped = _largest(sorts, lambda x: x.dropped) if repeats else 0.0
