@@ -65,7 +65,8 @@ _ONE_WORD = _spelt(name for name in _CHIPS if " " not in name)
 ACCELERATOR = (
     r"(?:(?:NVIDIA|AMD|Google|Intel|AWS|Huawei)\s+)?(?:(?P<box>DGX|HGX)[\s-]+)?"
     rf"(?P<pre>{MEMORY}[\s-]+(?:(?:NVIDIA|AMD)\s+)?)?"
-    rf"(?P<acc>{_TWO_WORDS}|{FAMILY}|{_ONE_WORD}|{SHAPED})(?![A-Za-z0-9]{{2}}|[a-rt-z0-9])"
+    rf"(?P<acc>(?:{_TWO_WORDS}|{FAMILY}|{_ONE_WORD}|{SHAPED})(?:[\s-]?(?:Ti"
+    rf"|Super)(?![a-z]))?)(?![A-Za-z0-9]{{2}}|[a-rt-z0-9])"
     rf"(?:'?s(?![a-z]))?(?P<more>{MEMORY_OF_EACH}?(?:[\s-]*\(?(?:{FORM}|{MEMORY}"
     r"|(?<=-)(?:16|32|40|80|96)(?!\d))\)?(?![a-z0-9]))*)"
 )

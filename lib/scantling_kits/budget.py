@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from scantling.base.show import gigabytes, several, span
 from scantling.base.units import DAY_S, HOUR_S
+from scantling.catalogue.words import Precision
 
 from .quote import md
 from .record import LaunchPlan, known
@@ -192,7 +193,7 @@ def state(launch: LaunchPlan) -> str:
     position = ", the data loader's state"
     if framework.reads_by_position or framework.runtime == "jax":
         position = " (which is the position in the data)"
-    scale = ", loss scale" if launch.phase.precision == "fp16" else ""
+    scale = ", loss scale" if launch.phase.precision == Precision.FP16 else ""
     return (
         f"weights, optimizer states, step{position}, learning-rate schedule (a function of the "
         f"step), random state of every rank{scale}"

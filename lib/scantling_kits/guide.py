@@ -4,6 +4,7 @@ sites, and what a manifest leaves to the reader. Lists are lines of README.md.""
 from typing import NamedTuple
 
 from scantling.base.show import gigabytes, span
+from scantling.catalogue.words import Sharding
 from scantling_site.rollout.burn_in import all_reduce_rates
 
 from .quote import md
@@ -250,7 +251,7 @@ def site_traffic(launch: LaunchPlan, between: SiteExchange) -> str:
     if not between.synchronous:
         often = f"once in {between.local_steps} steps"
     ring = ""
-    if launch.plan.sharding == "none" and between.synchronous:
+    if launch.plan.sharding == Sharding.NONE and between.synchronous:
         times = between.sites / (between.sites - 1)
         ring = (
             f"One ring over all ranks sends {times:.1f} times as much across as one after the "

@@ -10,6 +10,7 @@ from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.catalogue.models.patterns import counts_of, layers_of, written
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Sharding
 from scantling.endure.first_step import first_step
 from scantling.verdict.assess import assess
 from scantling_site.rollout.burn_in import Test, acceptance_limits
@@ -68,8 +69,8 @@ def shrunk(launch: LaunchPlan, devices: int, share: int) -> Smaller | None:
     each = max(1, launch.model.layers // (p.pp * share * vpp))  # in each chunk of a stage
     layers = launch.model.layers if (pp, share) == (p.pp, 1) else each * pp * vpp
     sharding = p.sharding
-    if sharding == "hsdp" and p.shard_group >= dp * cp:
-        sharding = "zero3"
+    if sharding == Sharding.HSDP and p.shard_group >= dp * cp:
+        sharding = Sharding.ZERO3
     pins = pins_of(p.as_dict()) | {
         "cp": cp,
         "pp": pp,

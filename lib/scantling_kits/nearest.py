@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from scantling.base.errors import DesignError
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import software_switches
+from scantling.catalogue.words import Recompute, Sharding
 from scantling.design.design import Design
 from scantling.plans.enumerate import divisors
 from scantling.plans.space import DEFAULT, Space
@@ -275,10 +276,10 @@ def coherent(pins: Pins, wanted: LaunchPlan) -> Pins:
     chunks = pins.get("pp", 0) * pins.get("vpp", 1)
     stated_modules = "recompute_modules" in wanted.phase.pins
     sensible = {
-        "shard_group": pins.get("sharding") == "hsdp",
+        "shard_group": pins.get("sharding") == Sharding.HSDP,
         "sp": "tp" in split,
         "recompute_layers": repeats,
-        "recompute_modules": pins.get("recompute") == "selective" and stated_modules,
+        "recompute_modules": pins.get("recompute") == Recompute.SELECTIVE and stated_modules,
         "vpp": staged,
         "schedule": staged,
         "etp": experts,

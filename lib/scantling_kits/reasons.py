@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from scantling.base.show import gigabytes, several
+from scantling.catalogue.words import Offload, Recompute, Sharding
 
 from .record import LaunchPlan
 
@@ -23,9 +24,9 @@ FIELDS = (
 )
 SHARED = {
     "none": "every rank holds all of it",
-    "zero1": "optimizer states over the ranks",
-    "zero2": "gradients and optimizer states over the ranks",
-    "zero3": "weights, gradients and optimizer states over the ranks",
+    Sharding.ZERO1: "optimizer states over the ranks",
+    Sharding.ZERO2: "gradients and optimizer states over the ranks",
+    Sharding.ZERO3: "weights, gradients and optimizer states over the ranks",
 }
 
 
@@ -121,9 +122,9 @@ def micro_batch(launch: LaunchPlan) -> str:
 def recompute(launch: LaunchPlan) -> str:
     """What the backward pass computes again."""
     p = launch.plan
-    if p.recompute == "none":
+    if p.recompute == Recompute.NONE:
         return "what the backward pass needs fits as it is"
-    if p.recompute == "selective":
+    if p.recompute == Recompute.SELECTIVE:
         modules = ", ".join(p.recompute_modules) or "what is not on the list of kept operations"
         return f"{modules} computed again, the rest is kept"
     return f"{p.recompute_layers} layers a stage are computed again: a layer keeps its input alone"
@@ -131,7 +132,7 @@ def recompute(launch: LaunchPlan) -> str:
 
 def offload(launch: LaunchPlan) -> str:
     """What is in host memory."""
-    if launch.plan.offload == "none":
+    if launch.plan.offload == Offload.NONE:
         return "all state fits in device memory"
     return "device memory is too small for the state"
 

@@ -7,9 +7,16 @@ the tensors differs: FSDP2 keeps fp32 shards that are parameter and master copy 
 """
 
 from scantling import catalogue
+from scantling.catalogue.words import Precision, Sharding
 
 # how many of moments, master copy, gradients and parameters, in that order, the ranks share
-SHARED = {"none": 0, "zero1": 2, "zero2": 3, "zero3": 4, "hsdp": 4}
+SHARED: dict[str, int] = {
+    Sharding.NONE: 0,
+    Sharding.ZERO1: 2,
+    Sharding.ZERO2: 3,
+    Sharding.ZERO3: 4,
+    Sharding.HSDP: 4,
+}
 
 
 def state_bytes(
@@ -28,14 +35,14 @@ def state_bytes(
     16-bit copies), or "16-bit with master": 16-bit weights and gradients and an fp32 master copy.
     Padding to the number of ranks is left out.
     """
-    wide = 2.0 if states == "16-bit with master" and precision != "fp32" else 4.0
+    wide = 2.0 if states == "16-bit with master" and precision != Precision.FP32 else 4.0
     kinds = {  # bytes a parameter
         "moments": catalogue.optimizer(optimizer).moment_bytes,
         "master": 4.0 if wide == 2 else 0.0,
         "gradients": wide,
         "parameters": wide,
     }
-    together = states == "fp32 shards" and sharding == "zero2"  # FSDP2 shards all or nothing
+    together = states == "fp32 shards" and sharding == Sharding.ZERO2  # FSDP2 shards all or nothing
     shared = [*kinds][: len(kinds) if together else SHARED[sharding]]
     out = {k: v * parameters / (ranks if k in shared else 1) for k, v in kinds.items()}
     return out | {"total": sum(out.values())}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from scantling.base.records import record
 from scantling.base.show import gigabytes, span
+from scantling.catalogue.words import Precision, Recompute, Sharding
 
 from .record import LaunchPlan, known
 from .values import Traffic
@@ -111,10 +112,10 @@ def memory_steps(launch: LaunchPlan) -> Iterator[str]:
         yield f"halve the micro-batch of {p.micro_batch} ({knobs.micro_batch})"
     if framework.has_trainer and launch.does.eager_tp > 0:
         yield "COMPILE=1"
-    if p.recompute != "full":
+    if p.recompute != Recompute.FULL:
         yield f"recompute more ({knobs.recompute}, {p.recompute} now)"
     yield f"split further ({knobs.spill})"
-    if p.sharding in ("none", "zero1", "zero2") and p.pp == 1:
+    if p.sharding in (Sharding.NONE, Sharding.ZERO1, Sharding.ZERO2) and p.pp == 1:
         yield f"shard more ({knobs.sharding}, {p.sharding} now)"
     yield f"offload last ({knobs.offload})"
 
@@ -180,7 +181,7 @@ def stragglers(launch: LaunchPlan) -> Trouble:
 
 def overflow(launch: LaunchPlan) -> Iterator[Trouble]:
     """Gradients beyond the range of fp16."""
-    if launch.phase.precision == "fp16":
+    if launch.phase.precision == Precision.FP16:
         yield Trouble(
             likelihood=OVERFLOW_LIKELIHOOD,
             name="FP16 overflow",

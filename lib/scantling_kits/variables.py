@@ -7,6 +7,7 @@ models); releases are the first of megatron-core or megatron-bridge whose files 
 from collections.abc import Callable
 
 from scantling.base.records import Lines
+from scantling.catalogue.words import Precision
 
 from .frameworks import megatron_core as core
 from .frameworks.maxtext_settings import hardware
@@ -76,7 +77,11 @@ def amd_dense(launch: LaunchPlan) -> bool:
 
 def amd_low(launch: LaunchPlan) -> bool:
     """ROCm devices in 8 bit."""
-    return on_amd(launch) and launch.phase.precision not in ("bf16", "fp16", "fp32")
+    return on_amd(launch) and launch.phase.precision not in (
+        Precision.BF16,
+        Precision.FP16,
+        Precision.FP32,
+    )
 
 
 def whole(launch: LaunchPlan) -> bool:
@@ -138,7 +143,7 @@ def on_b300(launch: LaunchPlan) -> bool:
 
 def four_bit(launch: LaunchPlan) -> bool:
     """Products in NVFP4."""
-    return launch.phase.precision == "nvfp4"
+    return launch.phase.precision == Precision.NVFP4
 
 
 def hybrid_ep(launch: LaunchPlan) -> bool:
@@ -166,14 +171,9 @@ def over_nodes(launch: LaunchPlan) -> str:
     return str(int(core.racked(launch)))
 
 
-def fused_experts(launch: LaunchPlan) -> bool:
-    """Grouped products that apply the activation themselves."""
-    return whole(launch) and hybrid_ep(launch)
-
-
 def latent_whole(launch: LaunchPlan) -> bool:
     """Latent attention in captured iterations of MXFP8."""
-    return fused_experts(launch) and launch.model.attention == "mla"
+    return whole(launch) and hybrid_ep(launch) and launch.model.attention == "mla"
 
 
 def whole_board(launch: LaunchPlan) -> bool:
@@ -333,7 +333,7 @@ VARIABLES: tuple[Setting, ...] = (
     ),
     *of(
         MEGATRONS,
-        fused_experts,
+        core.fuses_experts,
         "NVTE_CUTEDSL_FUSED_GROUPED_MLP",
         "1",
         "grouped products that apply and cast the activation themselves",
@@ -341,7 +341,7 @@ VARIABLES: tuple[Setting, ...] = (
     ),
     *of(
         MEGATRONS,
-        fused_experts,
+        core.fuses_experts,
         "CUDNNFE_CLUSTER_OVERLAP_MARGIN",
         "8",
         "clusters that those products leave to what runs beside them",

@@ -7,6 +7,8 @@ src/maxtext/configs/gpu/a3/llama_3.1_405b/128vm.sh.
 
 from collections.abc import Callable
 
+from scantling.catalogue.words import Offload
+
 from .record import LaunchPlan
 from .settings import Setting, Value
 
@@ -59,7 +61,7 @@ def slices(launch: LaunchPlan) -> bool:
 
 def on_host(launch: LaunchPlan) -> bool:
     """State in host memory on TPUs."""
-    return on_tpus(launch) and launch.plan.offload != "none"
+    return on_tpus(launch) and launch.plan.offload != Offload.NONE
 
 
 FUSION = "xla_tpu_enable_async_collective_fusion"

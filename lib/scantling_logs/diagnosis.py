@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scantling import catalogue
 from scantling.base.columns import Array
+from scantling.endure.cost import Z80
 from scantling.physics.bands import nearest_runs
 from scantling.physics.cases import Cases
 from scantling.physics.step import PARTS, rates, step_time
@@ -26,7 +27,7 @@ from scantling.runs.to_cases import to_runs
 
 from .point import Point
 from .reading import Believed, Nearby, Reading
-from .site import BETWEEN, WITHIN, Z80
+from .site import BETWEEN, WITHIN
 from .step_parts import one, seconds_of
 
 NEAREST = 3

@@ -13,9 +13,10 @@ from scantling.base.units import GB
 from scantling.catalogue.hardware import Accelerator
 from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import attention_kind, parameters
+from scantling.catalogue.words import PRECISIONS
 from scantling.design.design import Design
 from scantling.endure.reliability import as_logged
-from scantling.physics.cases import PRECISIONS, Cases, devices
+from scantling.physics.cases import Cases, devices
 from scantling.physics.gather import stack_of
 from scantling.physics.step import step_time
 from scantling.runs.read import checked, read_named

@@ -21,6 +21,7 @@ from scantling.base.files import write_text
 from scantling.base.records import Known
 from scantling.base.units import GB
 from scantling.catalogue.hardware import Accelerator
+from scantling.endure.cost import Z80
 from scantling.endure.reliability import LOGGED
 from scantling.physics.calibration_file import RELATIVE, RELATIVE_MOST, headed, times
 from scantling.physics.cases import Cases, devices
@@ -45,7 +46,6 @@ BETWEEN = 0.13
 # sd of one run about its site's mean, same model, chip and precision: 1,111 published rows in 104
 # groups of source, model, chip and precision, 10th to 90th percentile of pairs -0.11 to +0.14
 WITHIN = 0.07
-Z80 = 1.2816  # normal quantile of a band that holds 80 %
 OTHER_MODEL = 0.05  # models whose active parameters differ by more are other models; judgement
 TABLE_SD = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
 # what the factor of a site's steps moves

@@ -29,6 +29,7 @@ import yaml
 from dirt import REFUSED, tried
 from scantling import catalogue
 from scantling.base.errors import DesignError
+from scantling.endure.cost import Z80
 from scantling.physics.memory.chance import spread
 from scantling.physics.memory.constants import (
     calibration as memory_calibration,
@@ -41,7 +42,7 @@ from scantling.runs.to_cases import to_runs
 from scantling_logs.contents import number
 from scantling_logs.peaks import WITHIN, moved_by_peaks, peak_bytes
 from scantling_logs.point import of_table
-from scantling_logs.site import Z80, calibration
+from scantling_logs.site import calibration
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "logs")]

@@ -24,7 +24,7 @@ DESIGN = {
 }
 
 
-def run(extension: str, *words: str, code: int = 0, **design) -> subprocess.CompletedProcess:
+def run(extension: str | Path, *words: str, code: int = 0, **design) -> subprocess.CompletedProcess:
     """A Python with one of the extensions, on a design that stands on stdin."""
     done = subprocess.run(
         [sys.executable, *words],
@@ -195,6 +195,14 @@ def test_wrong_extensions_are_named():
         text=True,
     )
     assert unknown.returncode == 0 and not unknown.stderr
+
+
+def test_a_chip_of_a_family_that_is_misspelt_is_refused(tmp_path):
+    rows = (HERE / "accelerator" / "accelerators.csv").read_text()
+    (tmp_path / "accelerators.csv").write_text(rows.replace(",hopper,", ",hoper,"))
+    refused = run(tmp_path, "-m", "scantling", "catalogue", "accelerators", code=2).stderr
+    assert "h20-141-sxm.family: 'hoper' is not allowed" in refused
+    assert refused.strip().endswith("nearest: hopper") and "Traceback" not in refused
 
 
 @cache

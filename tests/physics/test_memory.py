@@ -14,8 +14,8 @@ import pytest
 from closed_forms import saved_bytes_per_layer
 from hypothesis import given, settings, strategies as st
 from scantling.catalogue.models.shape import make_shape, parameters
-from scantling.catalogue.words import OFFLOADS, RECOMPUTES, SHARDINGS
-from scantling.physics.cases import PRECISIONS, Cases, Chip, Job, Plan, code
+from scantling.catalogue.words import OFFLOADS, PRECISIONS, RECOMPUTES, SHARDINGS
+from scantling.physics.cases import Cases, Chip, Job, Plan, code
 from scantling.physics.constants import gather
 from scantling.physics.memory import constants as memory_constants
 from scantling.physics.memory.peak import (

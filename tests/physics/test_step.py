@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scantling import assess
 from scantling.catalogue.models.shape import flops_per_token, make_shape
-from scantling.catalogue.words import RECOMPUTES, SHARDINGS
+from scantling.catalogue.words import PRECISIONS, RECOMPUTES, SHARDINGS
 from scantling.physics import compute, traffic
-from scantling.physics.cases import PRECISIONS, TILE, Cases, Chip, Job, Plan, code, devices
+from scantling.physics.cases import TILE, Cases, Chip, Job, Plan, code, devices
 from scantling.physics.constants import PRIORS, gather
 from scantling.physics.pipeline import schedule_code
 from scantling.physics.software import USUAL

@@ -12,7 +12,7 @@ from ..catalogue.hardware import Fabric, known_link
 from ..catalogue.stacks import stacks
 from ..catalogue.words import CpType, Offload, Precision, Recompute, Sharding
 from ..design.cluster import LARGEST_RACK, Cluster
-from ..design.constraints import CONSTRAINTS
+from ..design.constraints import CONSTRAINTS, Remedy
 from ..endure.reliability import GOES_ON, Endurance
 from ..physics import sites
 from ..physics.bands import known_stack
@@ -29,10 +29,7 @@ OWN_OF_CHIP = (
     "cluster.scale_up_domain",
     "cluster.nics_per_node",
 )
-SPENT = ("deadline_days", "budget_usd", "max_power_mw")  # what more of it can buy
-# what better saves and restarts help
-SAVING = {"max_checkpoint_overhead", "max_lost_work_s", "min_goodput", "checkpoint.interval_s"}
-SPARING = {"survive", "min_goodput", "max_recovery_s"}  # what spares help
+OVERLAP = "checkpoint.interval_s"  # saves that overlap are missed under this field
 WORTH = 0.005  # of a step: what the way between sites takes from which it is worth a change
 FASTER = 1.2  # times the rate from which a fabric is another one
 HOST_ENOUGH = 2e12  # bytes of host memory a node that are not added to
@@ -45,6 +42,17 @@ Misses = Mapping[str, Missed]  # constraints that are missed, by field
 def misses(assessment: Assessment) -> dict[str, Missed]:
     """Constraints that are missed, by field."""
     return {m.field: m for m in assessment.missed}
+
+
+def answered_by(missed: Misses, *figures: str) -> list[Missed]:
+    """The missed constraints that these figures answer, in the order of the figures."""
+    by_figure = {CONSTRAINTS[name].figure: m for name, m in missed.items() if name in CONSTRAINTS}
+    return [by_figure[figure] for figure in figures if figure in by_figure]
+
+
+def helped(missed: Misses, remedy: Remedy) -> bool:
+    """Whether a remedy helps any of the missed constraints."""
+    return any(name in CONSTRAINTS and remedy in CONSTRAINTS[name].helped_by for name in missed)
 
 
 def _speed_helps(assessment: Assessment) -> bool:
@@ -279,7 +287,7 @@ def _precisions(assessment: Assessment) -> Iterator[Change]:
             kind="precision",
         )
     easier = now not in (*half, Precision.FP32) and not isnan(chip.bf16_flops)
-    if easier and "min_mfu" in misses(assessment):
+    if easier and answered_by(misses(assessment), "mfu_shown"):
         yield Change(
             effort=3.2,  # another recipe, and a slower one
             text="bf16 throughout, whose peak is easier to reach",
@@ -397,10 +405,10 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
     missed = misses(assessment)
     if not missed:
         return
-    late = [missed[name] for name in ("deadline_days", "budget_usd") if name in missed]
+    late = answered_by(missed, "days", "cost_usd")
     lost = bool(late) and all(float(m.value) * assessment.goodput <= float(m.limit) for m in late)
     yield from _ceilings_of_saves(assessment, missed)
-    if lost or missed.keys() & SAVING:
+    if lost or OVERLAP in missed or helped(missed, Remedy.SAVES):
         yield from _cadence(assessment)
         yield from _stores(assessment.resolved.cluster)
         yield from _better_saves()
@@ -498,15 +506,15 @@ def _stores(cluster: Cluster) -> Iterator[Change]:
 
 def _ceilings_of_saves(assessment: Assessment, missed: Misses) -> Iterator[Change]:
     """A stall or a recovery as short as is asked for."""
-    if "max_checkpoint_stall_s" in missed:
-        limit = missed["max_checkpoint_stall_s"].limit
+    for stall in answered_by(missed, "endurance.checkpoint_stall_s"):
+        limit = stall.limit
         yield Change(
             effort=2.2,  # the framework's asynchronous saves are switched on
             text=f"save into host memory, asynchronously: a stall of {seconds(limit)}",
             set={"reliability.checkpoint_stall_s": limit},
         )
-    if "max_recovery_s" in missed:
-        most = float(missed["max_recovery_s"].limit)
+    for recovery in answered_by(missed, "endurance.recovery_s"):
+        most = float(recovery.limit)
         detect = min(float(assessment.endurance.detect_s), most / 2)
         restart = most - detect
         yield Change(
@@ -523,10 +531,10 @@ def _spares(endurance: Endurance, missed: Misses, late: bool) -> Iterator[Change
     now = int(endurance.spares)
     need = max(int(endurance.spares_recommended), now + late)
     wanted = []
-    if late or missed.keys() & SPARING:
+    if late or helped(missed, Remedy.SPARES):
         wanted.append((2.0, need))  # nodes that are paid for and idle
-    if "survive" in missed:
-        domain = int(endurance.domain_nodes.get(str(missed["survive"].limit), 1))
+    for lost in answered_by(missed, "endurance.copies_survive"):
+        domain = int(endurance.domain_nodes.get(str(lost.limit), 1))
         # after the number that the run itself asks for
         wanted += [(2.1, nodes) for nodes in sorted({1, need, domain})]
     for effort, losses in wanted:
@@ -547,7 +555,7 @@ def relaxation(assessment: Assessment, name: str) -> Change | None:
     effort = 5.0  # what is asked for is given up
     if not row.ceiling:
         relaxed = floor(value * 1000) / 1000
-    elif name in SPENT:
+    elif Remedy.MORE_OF_IT in row.helped_by:
         relaxed = _three_digits(value * 1.0005, up=True)
         # days, dollars or power can be found, one more for each doubling
         effort = 4.0 + log2(max(relaxed / limit, 1))
@@ -564,7 +572,7 @@ def relaxations(assessment: Assessment) -> Iterator[Change]:
     missed = misses(assessment)
     moved = [change for name in missed if (change := relaxation(assessment, name)) is not None]
     yield from moved
-    if missed and missed.keys() <= {"deadline_days", "budget_usd"}:
+    if missed and len(answered_by(missed, "days", "cost_usd")) == len(missed):
         yield from _fewer_tokens(assessment, missed)
     if len(moved) > 1:
         together = all_of(*moved)

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import chain, combinations, product
 from math import inf, log
 
-from ..design.constraints import CONSTRAINTS
+from ..design.constraints import CONSTRAINTS, Remedy
 from ..plans.space import COARSE
 from ..verdict.assess import changed
 from ..verdict.constraints import value_of
@@ -17,8 +17,10 @@ from ..verdict.sensible import LARGEST, MORE_DEVICES, nearest, sensible
 from .candidates import (
     WHOLE,
     Misses,
+    answered_by,
     device_change,
     every_chip,
+    helped,
     misses,
     pins_let_go,
     plan_changes,
@@ -45,7 +47,6 @@ CLOSER = 0.005  # least that a gap shrinks by
 SAVED = 0.005  # share of the cost that a cheaper change saves at least
 FEWER_DEVICES = (0.875, 0.75, 0.5, 0.25)
 STEPS = 7  # of the ladder where a plan fits already
-FEWER_HELPS = {"budget_usd", "min_mfu", "max_power_mw", "min_goodput", "max_checkpoint_overhead"}
 
 
 def fixes(assessment: Assessment, tried: Trials | None = None) -> list[FixRow]:
@@ -189,7 +190,7 @@ def _scales(assessment: Assessment) -> Sequence[float]:
     """Times today's devices that are tried: more where a plan has to fit or to be done in time,
     fewer where these help."""
     missed = misses(assessment)
-    late = missed.get("deadline_days")
+    late = answered_by(missed, "days")
     cluster = assessment.resolved.cluster
     if not assessment.fits:
         # fewer devices hold no more than the most: where those hold nothing no rung does
@@ -197,9 +198,9 @@ def _scales(assessment: Assessment) -> Sequence[float]:
         last_rung = changed(assessment.design, {"cluster.devices": most}, space=COARSE)
         return MORE_DEVICES if last_rung and last_rung.fits else ()
     if late:
-        least = 0.8 * float(late.value) / float(late.limit)
+        least = 0.8 * float(late[0].value) / float(late[0].limit)
         return [scale for scale in MORE_DEVICES if scale >= least][:STEPS]
-    return FEWER_DEVICES if missed.keys() & FEWER_HELPS else ()
+    return FEWER_DEVICES if helped(missed, Remedy.FEWER_DEVICES) else ()
 
 
 def _pairs(tried: Trials) -> None:
@@ -273,7 +274,9 @@ def _cures(tried: Trials, name: str) -> list[Change]:
             and misses(t.result).keys() <= missed.keys()
         ]
 
-    if not cured() and name in ("max_power_mw", "budget_usd"):
+    row = CONSTRAINTS.get(name)
+    spends = row is not None and row.figure in ("cost.power_w", "cost_usd")
+    if not cured() and spends:
         _fewer(tried)
     return [t.change for t in sorted(cured(), key=_effort)[:CURES]]
 
@@ -346,9 +349,9 @@ def _distance(assessment: Assessment, t: Tried) -> tuple[int, float, float]:
     effort."""
     missed = misses(assessment)
     after = t.result
-    if "min_mfu" in missed or after.days is None:
+    if answered_by(missed, "mfu_shown") or after.days is None:
         by = -after.mfu
-    elif "budget_usd" in missed:
+    elif answered_by(missed, "cost_usd"):
         by = after.cost_usd or 0.0
     else:
         by = after.days

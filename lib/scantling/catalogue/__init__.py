@@ -11,9 +11,11 @@ or assumed); `verified_except` lists the columns where it differs.
 from functools import cache
 from typing import Any
 
+from ..base.errors import DesignError
 from ..base.files import csv_rows
 from ..base.records import Rows
 from ..base.units import GB
+from .families import families
 from .hardware import Accelerator, Fabric, Node
 from .load import HERE as HERE, by_id, filled, find, indexed, read as read, rows
 from .pricing import newest
@@ -36,8 +38,13 @@ _OF_FABRICS = (
 
 @cache
 def _accelerators() -> dict[str, Accelerator]:
-    """By id and by alias, as those below."""
-    return indexed(filled(Accelerator, rows("accelerators"), _OF_ACCELERATORS))
+    """By id and by alias, as those below. Raises DesignError for a chip whose family has no row:
+    the constants of another family would stand in for it unseen."""
+    chips = filled(Accelerator, rows("accelerators"), _OF_ACCELERATORS)
+    for chip in chips:
+        if chip.family not in families():
+            raise DesignError(f"accelerators.csv: {chip.id}.family", chip.family, list(families()))
+    return indexed(chips)
 
 
 @cache

@@ -80,6 +80,8 @@ def mfu(result: Result) -> str:
     leading = valued(share(result["mfu_shown"]), band_of(result, "mfu_shown"))
     peak = result["mfu_denominator"].partition(" of ")[0]
     line = f"{leading} of {peak}, {result['mfu_basis']} attention"
+    if result["devices_used"] < result["devices"]:
+        line += f", of the {result['devices_used']:,} devices in use"
     if abs(result["mfu_bf16_peak"] / result["mfu"] - 1) > 0.1:
         line += f"; {share(result['mfu_bf16_peak'])} of the bf16 peak in full"
     return line

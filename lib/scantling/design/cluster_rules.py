@@ -337,7 +337,11 @@ def _sites(new: Derived, devices: int) -> _Sites:
 def _measured(new: Derived) -> NetworkMeasured:
     """What was measured of the network."""
     stated: Mapping[str, float] = new.stated.get("measured") or {}
-    rates = {name: stated.get(f"{name}_gbytes_per_s", nan) * GB for name in MEASURED}
+    rates = {
+        name: stated[f"{name}_gbytes_per_s"] * GB
+        for name in MEASURED
+        if f"{name}_gbytes_per_s" in stated
+    }  # what is not measured stays the record's own nan: equal clusters are equal
     return NetworkMeasured(**rates)
 
 

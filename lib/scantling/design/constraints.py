@@ -2,11 +2,21 @@
 shows them."""
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any
 
 from ..base.plugins import Table
 from ..base.quantities.table import show
 from ..base.records import record
+
+
+class Remedy(StrEnum):
+    """What may help a constraint that is missed."""
+
+    MORE_OF_IT = "more of it"  # days, dollars or power that can be found
+    FEWER_DEVICES = "fewer devices"
+    SAVES = "better saves and restarts"
+    SPARES = "spare nodes"
 
 
 @record
@@ -21,15 +31,12 @@ class Constraint:
     relaxed: Callable[[str], str] | None = None  # the constraint moved to another limit
     band: str = ""  # days, cost_usd or step_s: the band of the estimate that the figure moves with
     scale: float = 1.0  # units of the figure in one unit of the field
+    helped_by: tuple[Remedy, ...] = ()
+    computed: bool = True  # whether a number answers it, which may be missing
 
     def shown(self, value: Any) -> str:
         """A value in the unit of the field as people read it."""
         return show(self.figure, value * self.scale if isinstance(value, (int, float)) else value)
-
-    @property
-    def computed(self) -> bool:
-        """Whether a number answers it, which may be missing."""
-        return self.field != "survive"
 
 
 def _late(value: str, limit: str) -> str:
@@ -118,6 +125,7 @@ _SHIPPED = (
         missed=_late,
         relaxed=_later,
         band="days",
+        helped_by=(Remedy.MORE_OF_IT,),
     ),
     Constraint(
         field="budget_usd",
@@ -127,6 +135,7 @@ _SHIPPED = (
         missed=_dear,
         relaxed=_dearer,
         band="cost_usd",
+        helped_by=(Remedy.MORE_OF_IT, Remedy.FEWER_DEVICES),
     ),
     Constraint(
         field="min_mfu",
@@ -136,6 +145,7 @@ _SHIPPED = (
         missed=_slow,
         relaxed=_slower,
         band="step_s",
+        helped_by=(Remedy.FEWER_DEVICES,),
     ),
     Constraint(
         field="min_goodput",
@@ -144,6 +154,7 @@ _SHIPPED = (
         name="goodput, at least",
         missed=_wasteful,
         relaxed=_more_wasteful,
+        helped_by=(Remedy.FEWER_DEVICES, Remedy.SAVES, Remedy.SPARES),
     ),
     Constraint(
         field="max_checkpoint_overhead",
@@ -152,6 +163,7 @@ _SHIPPED = (
         name="checkpoint overhead",
         missed=_overhead,
         relaxed=_more_overhead,
+        helped_by=(Remedy.FEWER_DEVICES, Remedy.SAVES),
     ),
     Constraint(
         field="max_checkpoint_stall_s",
@@ -168,6 +180,7 @@ _SHIPPED = (
         name="lost work",
         missed=_lost_work,
         relaxed=_more_lost_work,
+        helped_by=(Remedy.SAVES,),
     ),
     Constraint(
         field="max_recovery_s",
@@ -176,6 +189,7 @@ _SHIPPED = (
         name="recovery",
         missed=_recovery,
         relaxed=_longer_recovery,
+        helped_by=(Remedy.SPARES,),
     ),
     Constraint(
         field="max_power_mw",
@@ -185,6 +199,7 @@ _SHIPPED = (
         missed=_power,
         relaxed=_more_power,
         scale=1e6,
+        helped_by=(Remedy.MORE_OF_IT, Remedy.FEWER_DEVICES),
     ),
     Constraint(
         field="survive",
@@ -192,6 +207,8 @@ _SHIPPED = (
         ceiling=False,
         name="survive the loss of a",
         missed=copies_lost,
+        helped_by=(Remedy.SPARES,),
+        computed=False,
     ),
 )
 CONSTRAINTS: Table[Constraint] = Table(

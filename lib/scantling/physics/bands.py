@@ -22,8 +22,8 @@ from ..catalogue.families import family as family_of
 from ..catalogue.load import HERE
 from ..catalogue.published import group_of
 from ..catalogue.stacks import canonical, software_switches
-from ..catalogue.words import RECOMPUTES
-from .cases import PRECISIONS, Cases
+from ..catalogue.words import PRECISIONS, RECOMPUTES
+from .cases import Cases
 from .constants import calibration, gather
 from .named import Offsets
 from .step import rates, step_time

@@ -19,9 +19,10 @@ from ..catalogue.families import Family, family
 from ..catalogue.hardware import Accelerator, known_link
 from ..catalogue.models.shape import shape_of
 from ..catalogue.stacks import GENERIC, Stack, canonical, stack
+from ..catalogue.words import PRECISIONS, Precision
 from ..design.resolved import Phase, Resolved
 from . import ingest
-from .cases import FULL, MXFP8, PRECISIONS, SAME_RATE, TILE, Cases, Chip, Code, Job, Plan, code
+from .cases import FULL, MXFP8, TILE, TIMED_AS, Cases, Chip, Code, Job, Plan, code
 from .collectives import links_of_machine
 from .constants import gather
 from .named import Offsets
@@ -44,7 +45,9 @@ def column(values: Iterable[float]) -> Column:
 
 def precision_code(name: str) -> int:
     """Code in PRECISIONS of a precision by name. Raises ValueError where it is unknown."""
-    return code(PRECISIONS, SAME_RATE.get(name, name))
+    at = code(PRECISIONS, name)
+    precision = Precision(PRECISIONS[at])
+    return PRECISIONS.index(TIMED_AS.get(precision, precision))
 
 
 def chip_of(chips: Sequence[Accelerator], precisions: Sequence[str], domain: Column) -> Chip:

@@ -392,7 +392,7 @@ def roomy_bytes(situation: Situation, plan: Plan) -> float:
 
 def spread_of(situation: Situation) -> float:
     """Spread of the memory estimate for the stack of a phase, and of peaks measured here."""
-    usual = spread(experts=bool(np.any(situation.shape.moe_layers)))
+    usual = spread()
     here = situation.resolved.calibration
     if here is None:
         return usual

@@ -12,8 +12,9 @@ import numpy as np
 from ..base.columns import Array, Column
 from ..base.records import pick, record
 from ..catalogue.models.shape import flops_per_token, parameters
+from ..catalogue.words import PRECISIONS
 from ..physics import bands, calibration_file
-from ..physics.cases import PRECISIONS, Cases
+from ..physics.cases import Cases
 from ..physics.constants import gather
 from ..physics.memory.chance import oom_probability, spread
 from ..physics.memory.peak import memory
@@ -148,8 +149,6 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
     peak = memory(cases)
     peak_bytes = np.broadcast_to(peak.total, n)
     capacity = np.broadcast_to(peak.capacity, n)
-    experts = column(np.asarray(cases.shape.moe_layers) > 0, n)
-    spreads = np.where(experts, spread(experts=True), spread())
     assumed = [text for text, ready in zip(runs.assumed, runs.ready) if ready]
     mechanisms = bands.mechanisms(cases, runs.families, runs.fabrics)
     low, high = bands.band(
@@ -171,7 +170,7 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
         hfu=column(mfu * hardware_share(cases), n),
         memory_bytes=peak_bytes,
         fits=np.where(np.broadcast_to(peak.fits, n), "true", "false").astype(object),
-        oom_probability=column(oom_probability(peak_bytes, capacity, spreads), n),
+        oom_probability=column(oom_probability(peak_bytes, capacity, spread()), n),
         params=column(count.total, n),
         active_params=column(count.active, n),
         flops_per_token=column(per_token.total + per_token.mtp, n),

@@ -6,7 +6,7 @@ from math import erf, inf, isnan, log, sqrt
 from ..base.plugins import Table
 from ..base.records import Known, get
 from ..base.show import chance as chance_text, share
-from ..design.constraints import CONSTRAINTS, Constraint, copies_lost
+from ..design.constraints import CONSTRAINTS, Constraint
 from ..endure.cost import PUE, Z80, power_w
 from ..endure.elastic import STANDS
 from ..endure.reliability import GOES_ON, Endurance
@@ -97,14 +97,14 @@ def asked(assessment: Assessment) -> list[Asked]:
 
 
 def _answer(assessment: Assessment, row: Constraint) -> str:
-    if row.field == "survive":
+    if not row.computed:
         return f"copies survive a {row.shown(assessment.endurance.copies_survive)}"
     return row.shown(value_of(assessment, row))
 
 
 def _missed(assessment: Assessment, row: Constraint, stated: float | str) -> Missed | None:
-    if row.field == "survive":
-        return _not_survived(assessment.endurance, str(stated))
+    if not row.computed:
+        return _not_survived(assessment.endurance, row, str(stated))
     value = value_of(assessment, row)
     limit = float(stated)
     if value is None or _keeps(value, limit, row):
@@ -155,14 +155,15 @@ def _details(
     assessment: Assessment, row: Constraint, limit: float, value: float, chance: Known
 ) -> str:
     """What is said of a missed deadline, budget or MFU beside both figures."""
-    if row.field not in ("deadline_days", "budget_usd", "min_mfu"):
-        return ""
     probability = f"; probability of meeting it {chance_text(max(chance or 0.0, LEAST_CHANCE))}"
-    if row.field == "deadline_days":
-        return _late(assessment, value / limit, probability)
-    if row.field == "budget_usd":
-        return probability + _dear(assessment, limit, value)
-    return _slow(assessment, limit) + probability
+    match row.figure:
+        case "days":
+            return _late(assessment, value / limit, probability)
+        case "cost_usd":
+            return probability + _dear(assessment, limit, value)
+        case "mfu_shown":
+            return _slow(assessment, limit) + probability
+    return ""
 
 
 def _late(assessment: Assessment, times: float, probability: str) -> str:
@@ -195,12 +196,12 @@ def _slow(assessment: Assessment, limit: float) -> str:
     return f" ({band}), {share(limit)} asked for; the floor lies {place} the band"
 
 
-def _not_survived(endurance: Endurance, domain: str) -> Missed | None:
+def _not_survived(endurance: Endurance, row: Constraint, domain: str) -> Missed | None:
     """The loss of a domain needs copies outside it and as many nodes that stand by (spares, and
     nodes that the plan leaves idle), or, for a pod, replicas beyond it that go on without it."""
     if endurance.copies_survive == "process":
-        text = copies_lost("process", domain)
-        return Missed("survive", domain, "process", None, text)
+        text = row.missed("process", domain)
+        return Missed(row.field, domain, "process", None, text)
     standing_by = int(endurance.segments.nodes(endurance.life.spares))
     needed = int(endurance.domain_nodes.get(domain, 0))
     if standing_by >= needed or _shrinks_past(endurance, domain, needed):
@@ -211,7 +212,7 @@ def _not_survived(endurance: Endurance, domain: str) -> Missed | None:
     )
     if domain == "pod" and needed >= endurance.domain_nodes["job"]:
         text += "; the pod holds the whole job: only a second machine of its size outlives it"
-    return Missed("survive", domain, standing_by, None, text)
+    return Missed(row.field, domain, standing_by, None, text)
 
 
 def _shrinks_past(endurance: Endurance, domain: str, lost: int) -> bool:

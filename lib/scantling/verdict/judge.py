@@ -69,7 +69,7 @@ def unchecked(assessment: Assessment) -> list[Reason]:
 def _missing(assessment: Assessment, row: Constraint) -> str:
     """What would have to be known for a constraint to be checked."""
     chip = assessment.resolved.cluster.accelerator.name
-    if row.field == "max_power_mw":
+    if row.figure == "cost.power_w":
         return f"the power of {chip}, which nobody has published"
     if assessment.days is None:
         return f"{assessment.resolved.job_path}.tokens"

@@ -4,6 +4,8 @@ short trainer."""
 from collections.abc import Iterator
 from dataclasses import replace
 
+from scantling.catalogue.words import Precision, Recompute, Sharding
+
 from ..record import Domain, Gap, Install, LaunchPlan
 from ..render import render, source
 from ..values import RunValues
@@ -14,9 +16,9 @@ def gaps(launch: LaunchPlan) -> Iterator[Gap]:
     """What FSDP's kit lacks, and partial recompute too."""
     yield from fsdp.gaps(launch)
     p = launch.plan
-    if p.recompute == "full" and p.recompute_layers < launch.model.layers:
+    if p.recompute == Recompute.FULL and p.recompute_layers < launch.model.layers:
         yield Gap("recompute_layers", p.recompute_layers, "all layers recompute or none")
-    if p.recompute == "full" and p.sharding == "none":
+    if p.recompute == Recompute.FULL and p.sharding == Sharding.NONE:
         yield Gap("recompute", p.recompute, "only the FSDP plug-in recomputes")
 
 
@@ -27,12 +29,12 @@ def files(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     precision = launch.phase.precision
     configuration = render(
         "accelerate.yaml.j2",
-        sharded=p.sharding != "none",
-        precision="'no'" if precision == "fp32" else precision,
+        sharded=p.sharding != Sharding.NONE,
+        precision="'no'" if precision == Precision.FP32 else precision,
         nodes=launch.nodes,
         devices=launch.devices,
-        reshard=p.sharding != "zero2",
-        recompute=p.recompute == "full",
+        reshard=p.sharding != Sharding.ZERO2,
+        recompute=p.recompute == Recompute.FULL,
         replicate=p.dp // launch.shards,
         shard=launch.shards,
     )
@@ -53,7 +55,7 @@ FRAMEWORK = replace(
     domain={
         **fsdp.FRAMEWORK.domain,
         "sharding": Domain(
-            values=("zero3", "zero2", "hsdp", "none"),
+            values=(Sharding.ZERO3, Sharding.ZERO2, Sharding.HSDP, Sharding.NONE),
             why=(
                 "FSDP2 shards all state together; optimizer states alone need the DeepSpeed or "
                 "Megatron plug-in"

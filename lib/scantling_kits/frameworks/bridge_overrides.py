@@ -4,6 +4,7 @@ What a release of Megatron-Bridge calls its options stands here alone.
 """
 
 from scantling.catalogue.models.patterns import layers_of
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 
 from ..quote import hydra
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
@@ -216,8 +217,6 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             "model.moe_expert_rank_capacity_factor=1.5",
             "model.moe_paged_stash_buffer_size_factor_cuda=1.2",
             "model.moe_paged_stash_buffer_size_factor_cpu=1.0",
-            "model.use_transformer_engine_op_fuser=true",
-            "model.moe_mlp_glu_interleave_size=32",
         ]
     return out
 
@@ -292,14 +291,14 @@ def kernels(launch: LaunchPlan) -> list[str]:
 
 def recompute(launch: LaunchPlan) -> list[str]:
     """What the backward pass computes again."""
-    if launch.plan.recompute == "full":
+    if launch.plan.recompute == Recompute.FULL:
         method, layers = core.full_recompute(launch)
         return [
             "model.recompute_granularity='full'",
             f"model.recompute_method={hydra(method)}",
             f"model.recompute_num_layers={layers}",
         ]
-    if launch.plan.recompute == "selective":
+    if launch.plan.recompute == Recompute.SELECTIVE:
         modules = ",".join(core.recompute_modules(launch))
         return ["model.recompute_granularity='selective'", f"model.recompute_modules=[{modules}]"]
     return []
@@ -309,10 +308,10 @@ def sharding(launch: LaunchPlan) -> list[str]:
     """What data-parallel ranks share, on which of several sites. States on the host are the
     distributed optimizer's, of one rank too."""
     p = launch.plan
-    shares = p.sharding != "none"
+    shares = p.sharding != Sharding.NONE
     fsdp = p.sharding in core.FSDP_STRATEGY
     muon = launch.phase.optimizer == "muon"
-    low = p.offload == "optimizer" or launch.phase.optimizer == "adamw-bf16"
+    low = p.offload == Offload.OPTIMIZER or launch.phase.optimizer == "adamw-bf16"
     distributed = hydra((shares or low) and not muon)
     out = [
         f"ddp.use_distributed_optimizer={distributed}",
@@ -330,7 +329,7 @@ def sharding(launch: LaunchPlan) -> list[str]:
         ]
     if fsdp:
         out += ["model.gradient_accumulation_fusion=false", "ddp.average_in_collective=false"]
-    if p.offload == "optimizer":
+    if p.offload == Offload.OPTIMIZER:
         out += [
             "optimizer.optimizer_cpu_offload=true",
             "optimizer.optimizer_offload_fraction=1.0",
@@ -345,10 +344,14 @@ def optimizer(launch: LaunchPlan) -> list[str]:
     (distributed_muon_with_cosine_annealing): whole matrices over the ranks, the rest by Adam."""
     name = launch.phase.optimizer
     if name == "muon":
-        whole = "dist_muon" if launch.plan.sharding != "none" else "muon"
+        whole = "dist_muon" if launch.plan.sharding != Sharding.NONE else "muon"
         return [
             f"optimizer.optimizer={hydra(whole)}",
             "optimizer.muon_momentum=0.95",
+            "optimizer.muon_nesterov=true",
+            "optimizer.muon_extra_scale_factor=1.0",
+            "optimizer.muon_fp32_matmul_prec='medium'",
+            "optimizer.muon_scalar_optimizer='adam'",
             "optimizer.muon_scale_mode='spectral'",
             "optimizer.muon_num_ns_steps=5",
             "optimizer.muon_tp_mode='blockwise'",
@@ -370,11 +373,11 @@ def formats(launch: LaunchPlan) -> list[str]:
         out.append("mixed_precision.fp8_dot_product_attention=true")
     if precision in GATHERED and not core.gathers_low(launch):
         out.append("mixed_precision.fp8_param_gather=false")
-        if precision == "mxfp8":
+        if precision == Precision.MXFP8:
             out.append("mixed_precision.reuse_grad_buf_for_mxfp8_param_ag=false")
-    if precision == "fp8-current":
+    if precision == Precision.FP8_CURRENT:
         out.append("mixed_precision.first_last_layers_bf16=false")
-    if precision == "nvfp4" and launch.plan.sharding != "zero1":
+    if precision == Precision.NVFP4 and not core.gathers_four(launch):
         out.append("mixed_precision.fp4_param_gather=false")
     if last := core.kept_layers(launch):
         out += [

@@ -6,7 +6,7 @@ from dataclasses import replace
 from json import dumps
 from typing import Any
 
-from scantling.catalogue.words import SHARDINGS
+from scantling.catalogue.words import SHARDINGS, Offload, Precision, Recompute, Sharding
 
 from ..record import Domain, Gap, Install, LaunchPlan, Saves
 from ..render import source
@@ -14,7 +14,7 @@ from ..values import RunValues
 from . import fsdp
 
 # the stage from which on state is on the hosts; one rank, which shares nothing, takes it
-HOSTS = {"none": 0, "optimizer": 1, "optimizer+params": 3}
+HOSTS: dict[str, int] = {Offload.NONE: 0, Offload.OPTIMIZER: 1, Offload.OPTIMIZER_PARAMS: 3}
 BUCKET = 500_000_000  # elements that go in one message: DeepSpeed's own
 
 
@@ -23,7 +23,7 @@ def gaps(launch: LaunchPlan) -> Iterator[Gap]:
     share out."""
     yield from fsdp.gaps(launch)
     p = launch.plan
-    if launch.sync and p.sharding != "none":
+    if launch.sync and p.sharding != Sharding.NONE:
         why = "ZeRO shares over all ranks, those of other sites too"
         yield Gap("sharding", p.sharding, why)
     if p.dp * p.cp > 1 and SHARDINGS.index(p.sharding) < HOSTS[p.offload]:
@@ -34,12 +34,12 @@ def gaps(launch: LaunchPlan) -> Iterator[Gap]:
 def notes(launch: LaunchPlan) -> list[str]:
     """FSDP's, gradients and optimizers on the host."""
     out = fsdp.notes(launch)
-    if launch.does.grad_bytes > 2 and launch.phase.precision == "bf16":
+    if launch.does.grad_bytes > 2 and launch.phase.precision == Precision.BF16:
         out.append(
             "The step counts on gradients in fp32; DeepSpeed sums and sends them in 16 bit, half "
             "the bytes: watch the loss (data_types.grad_accum_dtype)."
         )
-    if launch.plan.offload != "none":
+    if launch.plan.offload != Offload.NONE:
         out.append(
             "AdamW runs on the hosts as DeepSpeedCPUAdam, which compiles itself at the first "
             "start: a C++ compiler and ninja on every node."
@@ -80,9 +80,9 @@ def zero(launch: LaunchPlan) -> dict[str, Any]:
             "stage3_max_live_parameters": max(2 * layer, 100_000_000),
             "stage3_gather_16bit_weights_on_model_save": False,
         }
-    if offload != "none":
+    if offload != Offload.NONE:
         out["offload_optimizer"] = {"device": "cpu", "pin_memory": True}
-    if offload == "optimizer+params":
+    if offload == Offload.OPTIMIZER_PARAMS:
         out["offload_param"] = {"device": "cpu", "pin_memory": True}
     return out
 
@@ -100,9 +100,9 @@ def config(launch: LaunchPlan) -> dict[str, Any]:
         "steps_per_print": 10,
         "wall_clock_breakdown": False,
     }
-    if precision == "bf16":
+    if precision == Precision.BF16:
         out["bf16"] = {"enabled": True}
-    if precision == "fp16":
+    if precision == Precision.FP16:
         out["fp16"] = {
             "enabled": True,
             "initial_scale_power": 16,
@@ -110,7 +110,7 @@ def config(launch: LaunchPlan) -> dict[str, Any]:
             "hysteresis": 2,
             "min_loss_scale": 1,
         }
-    if p.offload != "none":
+    if p.offload != Offload.NONE:
         out["zero_force_ds_cpu_optimizer"] = False
     return out
 
@@ -139,14 +139,14 @@ FRAMEWORK = replace(
         **BASE_DOMAIN,
         "tp": Domain(values=(1,), why="AutoTP is for models of its own list"),
         "sharding": Domain(
-            values=("none", "zero1", "zero2", "zero3"),
+            values=(Sharding.NONE, Sharding.ZERO1, Sharding.ZERO2, Sharding.ZERO3),
             why=(
                 "hpZ shards the gathered weights by group, gradients and optimizer states it does "
                 "not"
             ),
         ),
         "precision": Domain(values=("bf16", "fp16", "fp32"), why="the JSON has no fp8"),
-        "recompute": Domain(values=("none", "full", "selective"), why=""),
+        "recompute": Domain(values=(Recompute.NONE, Recompute.FULL, Recompute.SELECTIVE), why=""),
     },
     saves=Saves(
         format="DeepSpeed's own files, one set a rank",

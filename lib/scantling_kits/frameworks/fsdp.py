@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Sharding
 
 from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Saves
 from ..render import render, source
@@ -14,10 +15,10 @@ from .shared import MOCK_DATA, STEPS_TOGETHER, constants_note, near_copies, reco
 from .torch_gradients import gradients
 
 TRAINER = ("model.py", "trainer.py", "handover.py")
-GATHERED = {
-    "zero3": "weights gathered again in the backward pass",
-    "zero2": "weights stay gathered between forward and backward",
-    "hsdp": "weights gathered again in the backward pass",
+GATHERED: dict[str, str] = {
+    Sharding.ZERO3: "weights gathered again in the backward pass",
+    Sharding.ZERO2: "weights stay gathered between forward and backward",
+    Sharding.HSDP: "weights gathered again in the backward pass",
 }
 
 
@@ -86,7 +87,7 @@ def keep(copies: int, days: float) -> str:
 
 def sites(launch: LaunchPlan) -> str:
     """How gradients go between sites."""
-    if launch.plan.sharding == "none":
+    if launch.plan.sharding == Sharding.NONE:
         return "gradients go in one all-reduce over all ranks"
     return (
         f"a mesh of two axes: {launch.shards} ranks inside a site share one copy, and only sums of "
@@ -150,7 +151,7 @@ FRAMEWORK = Framework(
         ),
         "etp": Domain(values=(1,), why="no tensor parallelism"),
         "sharding": Domain(
-            values=("zero3", "zero2", "hsdp"),
+            values=(Sharding.ZERO3, Sharding.ZERO2, Sharding.HSDP),
             why=(
                 "fully_shard shards weights, gradients and optimizer states together; optimizer "
                 "states alone it does not"

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Recompute, Sharding
 
 from ..quote import comment, js
 from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
@@ -45,7 +46,7 @@ def site_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     if not launch.sync:
         return
     sync = launch.cluster.sync
-    if p.sharding == "zero1":
+    if p.sharding == Sharding.ZERO1:
         why = "optimizer states are shared over the whole data axis, other sites included"
         yield Gap("sharding", p.sharding, why)
     if sync.overlap:
@@ -92,7 +93,7 @@ def pipeline_gaps(launch: LaunchPlan) -> Iterator[Gap]:
         yield Gap("pp", p.pp, why)
     if m.layers % (p.pp * p.vpp):
         yield Gap("pp", p.pp, "stages are even")
-    if p.vpp > 1 and p.sharding != "zero1" and m.layers < p.pp * p.vpp:
+    if p.vpp > 1 and p.sharding != Sharding.ZERO1 and m.layers < p.pp * p.vpp:
         yield Gap("vpp", p.vpp, "a repeat holds a layer")
 
 
@@ -109,14 +110,14 @@ def batch_gaps(launch: LaunchPlan) -> Iterator[Gap]:
         )
     if launch.phase.seq_len * p.micro_batch % (p.tp * p.cp):
         yield Gap("tp", p.tp, "every rank has whole tokens of a micro-batch")
-    if p.sharding == "hsdp" and p.shard_group % p.cp:
+    if p.sharding == Sharding.HSDP and p.shard_group % p.cp:
         yield Gap("shard_group", p.shard_group, "a shard group holds whole context groups")
 
 
 def recompute_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     """Recompute of no layers, or of some."""
     p = launch.plan
-    if p.recompute == "none":
+    if p.recompute == Recompute.NONE:
         yield Gap(
             "recompute",
             p.recompute,
@@ -125,7 +126,7 @@ def recompute_gaps(launch: LaunchPlan) -> Iterator[Gap]:
             "are kept, element-wise chains run again",
             "about 1 % of a step",
         )
-    if p.recompute == "full" and p.recompute_layers < all_layers(launch):
+    if p.recompute == Recompute.FULL and p.recompute_layers < all_layers(launch):
         yield Gap("recompute_layers", p.recompute_layers, "one policy for all layers")
 
 
@@ -223,7 +224,7 @@ def sites(launch: LaunchPlan) -> str:
             "`pip install drjax`"
         )
     copies = ""
-    if launch.plan.sharding != "none":
+    if launch.plan.sharding != Sharding.NONE:
         copies = f", and {launch.shards} ranks inside a site share one copy"
     return f"the data axis is outermost{copies}: only sums of gradients go between sites"
 
@@ -253,7 +254,8 @@ FRAMEWORK = Framework(
     domain={
         "layout": Domain(values=([],), why="stages are even"),
         "sharding": Domain(
-            values=("zero3", "hsdp", "none", "zero1"), why="gradients alone are not sharded"
+            values=(Sharding.ZERO3, Sharding.HSDP, Sharding.NONE, Sharding.ZERO1),
+            why="gradients alone are not sharded",
         ),
         "schedule": Domain(
             values=("1f1b", "interleaved"), why="one pipeline schedule, repeated for interleaving"

@@ -7,6 +7,7 @@ from typing import Any
 
 from scantling.base.records import record
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..schedule import Schedule, schedule
@@ -16,7 +17,11 @@ Settings = dict[str, Any]  # key of maxtext.yml -> a YAML value
 HARDWARE = {"tpu": "tpu", "nvidia": "gpu", "amd": "gpu"}
 ATTENTION = {"cpu": "dot_product", "tpu": "flash", "gpu": "cudnn_flash_te"}
 ACTIVATIONS = {"swiglu": ["silu", "linear"], "geglu": ["gelu", "linear"], "squared-relu": ["relu"]}
-REMAT = {"full": "full", "selective": "minimal", "none": "minimal_with_context"}
+REMAT: dict[str, str] = {
+    Recompute.FULL: "full",
+    Recompute.SELECTIVE: "minimal",
+    Recompute.NONE: "minimal_with_context",
+}
 
 
 def hardware(launch: LaunchPlan) -> str:
@@ -119,7 +124,7 @@ def mesh(launch: LaunchPlan) -> Mesh:
     """How data-parallel ranks lie on slices and sites; the expert axis is taken from those that
     share."""
     p = launch.plan
-    shares = p.sharding in ("zero3", "hsdp")
+    shares = p.sharding in (Sharding.ZERO3, Sharding.HSDP)
     sharded = launch.shards // p.ep if shares else 1
     alone = launch.cluster.sites if launch.sync == "local-steps" else 1
     slices = launch.slices // alone if launch.kin.torus else 1
@@ -158,7 +163,7 @@ def axes(launch: LaunchPlan) -> Settings:
             "diloco_outer_lr": 0.7,
             "diloco_outer_momentum": 0.9 if nesterov else 0.0,
         }
-    out["shard_optimizer_over_data"] = p.sharding == "zero1"
+    out["shard_optimizer_over_data"] = p.sharding == Sharding.ZERO1
     if p.cp > 1:
         out["context_parallel_strategy"] = "all_gather"
     return out
@@ -191,10 +196,10 @@ def recompute_and_formats(launch: LaunchPlan) -> Settings:
     chip = hardware(launch)
     return {
         "remat_policy": REMAT[p.recompute],
-        "optimizer_memory_host_offload": p.offload == "optimizer",
-        "dtype": "float32" if precision == "fp32" else "bfloat16",
+        "optimizer_memory_host_offload": p.offload == Offload.OPTIMIZER,
+        "dtype": "float32" if precision == Precision.FP32 else "bfloat16",
         "weight_dtype": "float32",
-        "quantization": "int8" if precision == "int8" else "",
+        "quantization": "int8" if precision == Precision.INT8 else "",
         "packing": chip != "gpu",
         "attention": ATTENTION[chip],
     }

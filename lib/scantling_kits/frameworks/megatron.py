@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Offload, Precision, Sharding
 
 from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..render import source
@@ -74,7 +75,7 @@ def sharing_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     p = launch.plan
     fully = p.sharding in core.FSDP_STRATEGY
     optimizer = launch.phase.optimizer
-    if launch.sync and (fully or (optimizer == "muon" and p.sharding == "zero1")):
+    if launch.sync and (fully or (optimizer == "muon" and p.sharding == Sharding.ZERO1)):
         why = (
             "Megatron-FSDP and Muon share their states over all data-parallel ranks as written "
             "here, those of other sites too"
@@ -85,8 +86,8 @@ def sharing_gaps(launch: LaunchPlan) -> Iterator[Gap]:
             launch, "copies near the devices are of torch_dist alone, not of Megatron-FSDP"
         )
     yield from recovery_gaps(launch)
-    several = p.sharding == "none" and p.dp * p.cp > 1
-    if several and (p.offload != "none" or optimizer == "adamw-bf16"):
+    several = p.sharding == Sharding.NONE and p.dp * p.cp > 1
+    if several and (p.offload != Offload.NONE or optimizer == "adamw-bf16"):
         why = "optimizer states on the hosts, or in 16 bit, are its distributed optimizer's alone"
         yield Gap("sharding", p.sharding, why)
 
@@ -102,9 +103,9 @@ def muon_gaps(launch: LaunchPlan) -> Iterator[Gap]:
             "layer by layer (zero1), and its FSDP refuses Muon"
         )
         yield Gap("sharding", p.sharding, why)
-    if p.precision == "fp16":
+    if p.precision == Precision.FP16:
         yield Gap("precision", p.precision, "Megatron's Muon refuses fp16")
-    if p.offload != "none":
+    if p.offload != Offload.NONE:
         yield Gap("offload", p.offload, "only Adam's states are offloaded")
 
 
@@ -122,7 +123,7 @@ def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     if m.index_heads and p.cp > 1 and p.cp_type != "all-gather":
         why = "its sparse attention takes keys that are gathered (all-gather) alone"
         yield Gap("cp_type", p.cp_type, why)
-    if p.precision == "fp32" and p.pp > 1:
+    if p.precision == Precision.FP32 and p.pp > 1:
         yield Gap(
             "precision",
             p.precision,
@@ -137,7 +138,7 @@ def recompute_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     if "mlp_act" in modules and not launch.model.is_moe:
         why = "--recompute-modules moe_act repeats the activations of experts alone"
         yield Gap("recompute_modules", modules, why)
-    if launch.plan.precision == "fp8" and {"norm", "mlp_act"} & {*modules}:
+    if launch.plan.precision == Precision.FP8 and {"norm", "mlp_act"} & {*modules}:
         why = "layernorm and moe_act are not repeated under delayed scaling"
         yield Gap("recompute_modules", modules, why)
 
@@ -234,7 +235,12 @@ def notes(launch: LaunchPlan) -> list[str]:
     )
     if options := core.options_note(launch, core.unset_options(launch, attention)):
         out.append(options)
-    if launch.phase.precision in ("fp8", "fp8-current", "fp8-block", "mxfp8"):
+    if launch.phase.precision in (
+        Precision.FP8,
+        Precision.FP8_CURRENT,
+        Precision.FP8_BLOCK,
+        Precision.MXFP8,
+    ):
         out.append(
             "Attention, router, norms and the output head stay in bf16; --first-last-layers-bf16 "
             "keeps one layer at each end so too."
@@ -286,7 +292,7 @@ def router_note(launch: LaunchPlan, scale: str) -> list[str]:
 
 def formats_note(launch: LaunchPlan) -> list[str]:
     """What keeps another format than the run's."""
-    if launch.phase.precision != "nvfp4":
+    if launch.phase.precision != Precision.NVFP4:
         return []
     last = core.kept_layers(launch)
     if not last:
@@ -348,7 +354,7 @@ def sites_text(launch: LaunchPlan, mapping: str, instances: str) -> str:
             f"{mapping} puts data parallelism outermost, so that the stages of a replica stay "
             "inside a site; "
         )
-    if launch.plan.sharding == "none":
+    if launch.plan.sharding == Sharding.NONE:
         return f"{outer}gradients go in one all-reduce over all ranks"
     return (
         f"{outer}{instances} {launch.cluster.sites} shares optimizer states inside a site, and "
@@ -381,7 +387,7 @@ FRAMEWORK = Framework(
     whole="checkpoints/latest_*",
     domain={
         "sharding": Domain(
-            values=("zero1", "none", "zero3", "zero2"),
+            values=(Sharding.ZERO1, Sharding.NONE, Sharding.ZERO3, Sharding.ZERO2),
             why=(
                 "Megatron shards optimizer states (zero1), or with Megatron-FSDP all of them over "
                 "all data-parallel ranks; shard groups are not judged here"
@@ -398,7 +404,16 @@ FRAMEWORK = Framework(
             values=("none", "optimizer"), why="Megatron offloads optimizer states, not weights"
         ),
         "precision": Domain(
-            values=("bf16", "fp16", "fp8", "fp8-current", "fp8-block", "mxfp8", "nvfp4", "fp32"),
+            values=(
+                Precision.BF16,
+                Precision.FP16,
+                Precision.FP8,
+                Precision.FP8_CURRENT,
+                Precision.FP8_BLOCK,
+                Precision.MXFP8,
+                Precision.NVFP4,
+                Precision.FP32,
+            ),
             why="Transformer Engine has no recipe with scales by row, nor for mxfp4",
         ),
         "optimizer": Domain(

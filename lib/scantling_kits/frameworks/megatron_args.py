@@ -4,6 +4,7 @@ What a release of Megatron-LM calls its options stands here alone.
 """
 
 from scantling.catalogue.models.patterns import layers_of
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 
 from ..quote import sh
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
@@ -218,8 +219,6 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             "--moe-expert-rank-capacity-factor 1.5",
             "--moe-paged-stash-buffer-size-factor-cuda 1.2",
             "--moe-paged-stash-buffer-size-factor-cpu 1.0",
-            "--use-transformer-engine-op-fuser",
-            "--moe-mlp-glu-interleave-size 32",
         ]
     return out
 
@@ -282,7 +281,7 @@ def stages(launch: LaunchPlan) -> list[str]:
 
 def low_memory_states(launch: LaunchPlan) -> bool:
     """Whether states are in 16 bit or on the host: the distributed optimizer's, of one rank too."""
-    return launch.phase.optimizer == "adamw-bf16" or launch.plan.offload == "optimizer"
+    return launch.phase.optimizer == "adamw-bf16" or launch.plan.offload == Offload.OPTIMIZER
 
 
 def sharding(launch: LaunchPlan) -> list[str]:
@@ -296,7 +295,7 @@ def sharding(launch: LaunchPlan) -> list[str]:
             "--use-distributed-optimizer",
             "--no-gradient-accumulation-fusion",
         ]
-    elif p.sharding == "zero1":
+    elif p.sharding == Sharding.ZERO1:
         out += ["--use-distributed-optimizer", "--overlap-grad-reduce", "--overlap-param-gather"]
         if launch.sync:
             out.append(f"--num-distributed-optimizer-instances {launch.cluster.sites}")
@@ -327,14 +326,14 @@ def kernels(launch: LaunchPlan) -> list[str]:
 
 def recompute(launch: LaunchPlan) -> list[str]:
     """What the backward pass computes again."""
-    if launch.plan.recompute == "full":
+    if launch.plan.recompute == Recompute.FULL:
         method, layers = core.full_recompute(launch)
         return [
             "--recompute-granularity full",
             f"--recompute-method {method}",
             f"--recompute-num-layers {layers}",
         ]
-    if launch.plan.recompute == "selective":
+    if launch.plan.recompute == Recompute.SELECTIVE:
         modules = " ".join(core.recompute_modules(launch))
         return ["--recompute-granularity selective", f"--recompute-modules {modules}"]
     return []
@@ -345,21 +344,21 @@ def formats(launch: LaunchPlan) -> list[str]:
     p = launch.plan
     job = launch.phase
     out = []
-    if p.offload == "optimizer":
+    if p.offload == Offload.OPTIMIZER:
         out += ["--optimizer-cpu-offload", "--optimizer-offload-fraction 1.0"]
-    if job.precision != "fp32":
-        out.append("--fp16" if job.precision == "fp16" else "--bf16")
+    if job.precision != Precision.FP32:
+        out.append("--fp16" if job.precision == Precision.FP16 else "--bf16")
         if core.narrow(launch):
             out.append("--grad-reduce-in-bf16")
     if job.precision in FP8_RECIPES:
-        whole = job.precision in ("fp8-block", "mxfp8")
+        whole = job.precision in (Precision.FP8_BLOCK, Precision.MXFP8)
         out += [
             f"--fp8-format {'e4m3' if whole else 'hybrid'}",
             f"--fp8-recipe {FP8_RECIPES[job.precision]}",
         ]
         if core.gathers_low(launch):
             out.append("--fp8-param-gather")
-    elif job.precision == "nvfp4":
+    elif job.precision == Precision.NVFP4:
         out.append("--fp4-format e2m1")
         if last := core.kept_layers(launch):
             out += [

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from scantling.catalogue.models.patterns import counted, layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 from scantling.physics.software import HYBRIDEP, UCCL
 
 from ..record import Gap, LaunchPlan
@@ -187,7 +188,7 @@ def gathers_low(launch: LaunchPlan) -> bool:
     low = ("fp8", "fp8-current", "mxfp8")
     p = launch.plan
     counted = bool(launch.does.fp8_gather > 0)
-    return counted and launch.phase.precision in low and p.sharding != "none"
+    return counted and launch.phase.precision in low and p.sharding != Sharding.NONE
 
 
 # chips on which the recipes of latent attention keep it in 16 bit (perf_recipes/deepseek: 8 bit on
@@ -202,9 +203,10 @@ def keeps_attention(launch: LaunchPlan) -> bool:
 
 
 def low_attention(launch: LaunchPlan) -> bool:
-    """Whether attention runs in 8 bit, as the step counts on."""
-    counted = launch.does.fp8_attention > 0 and launch.phase.precision == "mxfp8"
-    return bool(counted) and not keeps_attention(launch)
+    """Whether attention runs in 8 bit, as the step counts on: with captured iterations alone, as in
+    the makers' recipes (23 of 23 of GPT models)."""
+    counted = launch.does.fp8_attention > 0 and launch.phase.precision == Precision.MXFP8
+    return bool(counted) and graphs(launch) == "whole" and not keeps_attention(launch)
 
 
 def attention_words(launch: LaunchPlan, lack: str) -> str:
@@ -222,10 +224,17 @@ def kept_layers(launch: LaunchPlan) -> int:
     """Last blocks of a hybrid of latent experts that stay in bf16 under NVFP4, in whole pairs of a
     mixer and experts; 0 where the maker's recipes keep none (mixed_precision.py of Megatron-Bridge
     0.6.2, nemotron_3_super_bf16_with_nvfp4_mixed and _ultra_; arXiv 2509.25149: about 15 %)."""
-    if launch.phase.precision != "nvfp4" or not launch.model.latent:
+    if launch.phase.precision != Precision.NVFP4 or not launch.model.latent:
         return 0
     layers = launch.model.layers * blocks_of_layer(layers_of(launch.model.pattern))
     return 2 * round(KEPT_SHARE * layers / 2)
+
+
+def gathers_four(launch: LaunchPlan) -> bool:
+    """Whether weights are gathered in 4 bit: all of them under the distributed optimizer, as the
+    preset; none where some layers stay in bf16, as Nemotron's recipes."""
+    four = launch.phase.precision == Precision.NVFP4 and launch.plan.sharding == Sharding.ZERO1
+    return four and not kept_layers(launch)
 
 
 def layer_formats(launch: LaunchPlan) -> bool:
@@ -236,7 +245,7 @@ def layer_formats(launch: LaunchPlan) -> bool:
 
 def narrow(launch: LaunchPlan) -> bool:
     """Whether gradients are summed and sent in bf16; those of fp16 are 16 bit anyhow."""
-    return bool(launch.does.grad_bytes <= 2) and launch.phase.precision != "fp16"
+    return bool(launch.does.grad_bytes <= 2) and launch.phase.precision != Precision.FP16
 
 
 def overlaps_exchange(launch: LaunchPlan) -> bool:
@@ -247,15 +256,15 @@ def overlaps_exchange(launch: LaunchPlan) -> bool:
     m = launch.model
     experts = m.is_moe and not m.pattern and p.ep > 1
     pipeline = p.pp == 1 or p.vpp > 1
-    repeats = p.recompute == "full" or "moe" in p.recompute_modules
+    repeats = p.recompute == Recompute.FULL or "moe" in p.recompute_modules
     return (
         bool(launch.does.ep_overlap > 0)
         and experts
         and pipeline
         and not repeats
         and further_modules(m) <= 1
-        and launch.phase.precision != "fp32"
-        and p.sharding in ("none", "zero1")
+        and launch.phase.precision != Precision.FP32
+        and p.sharding in (Sharding.NONE, Sharding.ZERO1)
     )
 
 
@@ -266,13 +275,17 @@ def graphs(launch: LaunchPlan) -> str:
     recipes."""
     p = launch.plan
     m = launch.model
-    able = launch.kin.transformer_engine and p.sharding in ("none", "zero1") and p.offload == "none"
+    able = (
+        launch.kin.transformer_engine
+        and p.sharding in (Sharding.NONE, Sharding.ZERO1)
+        and p.offload == Offload.NONE
+    )
     if not able:
         return ""
     if launch.does.graphs >= 2:
         held = not stacked(layers_of(m.pattern)) and (not m.is_moe or paged_experts(launch))
         return "whole" if held else ""
-    repeats = p.recompute == "full" or "moe" in p.recompute_modules
+    repeats = p.recompute == Recompute.FULL or "moe" in p.recompute_modules
     return "layers" if launch.does.graphs > 0 and not repeats and captured_modules(launch) else ""
 
 
@@ -281,11 +294,23 @@ def paged_experts(launch: LaunchPlan) -> bool:
     m = launch.model
     return (
         dispatcher(launch) == "hybridep"
-        and launch.phase.precision == "mxfp8"
+        and launch.phase.precision in (Precision.MXFP8, Precision.NVFP4)
         and m.mlp == "swiglu"
         and not (m.mlp_bias or m.out_bias)
         and bool(launch.does.capacity_factor <= 0)
     )
+
+
+def fuses_experts(launch: LaunchPlan) -> bool:
+    """Whether grouped products apply their activation themselves (Transformer Engine's op fuser
+    over interleaved gates): in captured iterations, and in MXFP8 over HybridEP where the step
+    counts on it."""
+    m = launch.model
+    if not m.is_moe or m.mlp != "swiglu" or m.mlp_bias or m.out_bias:
+        return False
+    counted = bool(launch.does.fused_experts > 0) and launch.phase.precision == Precision.MXFP8
+    fused = counted and dispatcher(launch) == "hybridep" and launch.kin.transformer_engine
+    return fused or graphs(launch) == "whole"
 
 
 def captured_modules(launch: LaunchPlan) -> list[str]:

@@ -8,6 +8,7 @@ megatron-core 0.19.2; releases are the first tag whose source has the word.
 from collections.abc import Callable
 
 from scantling.catalogue.models.patterns import layers_of
+from scantling.catalogue.words import Precision, Sharding
 
 from ..record import LaunchPlan
 from ..settings import Chosen, Setting, Value, always
@@ -130,14 +131,22 @@ def sure_loss(launch: LaunchPlan) -> bool:
 def narrow_hybrid(launch: LaunchPlan) -> bool:
     """Experts of a Mamba-2 hybrid in 8 or 4 bit by blocks."""
     scans = core.scans(layers_of(launch.model.pattern))
-    return launch.model.is_moe and scans and launch.phase.precision in ("mxfp8", "nvfp4")
+    return (
+        launch.model.is_moe
+        and scans
+        and launch.phase.precision in (Precision.MXFP8, Precision.NVFP4)
+    )
 
 
 def narrow_further(launch: LaunchPlan) -> bool:
     """Modules of further tokens of a Mamba-2 hybrid in 8 or 4 bit."""
     m = launch.model
     scans = core.scans(layers_of(m.pattern))
-    return bool(m.mtp_layers) and scans and launch.phase.precision not in ("bf16", "fp16", "fp32")
+    return (
+        bool(m.mtp_layers)
+        and scans
+        and launch.phase.precision not in (Precision.BF16, Precision.FP16, Precision.FP32)
+    )
 
 
 def squared(launch: LaunchPlan) -> bool:
@@ -199,8 +208,8 @@ def reused_buffer(launch: LaunchPlan) -> bool:
     """Weights gathered in MXFP8 by the distributed optimizer."""
     return (
         core.gathers_low(launch)
-        and launch.phase.precision == "mxfp8"
-        and launch.plan.sharding == "zero1"
+        and launch.phase.precision == Precision.MXFP8
+        and launch.plan.sharding == Sharding.ZERO1
     )
 
 
@@ -216,7 +225,12 @@ def fully_narrow(launch: LaunchPlan) -> bool:
 
 def fully_low(launch: LaunchPlan) -> bool:
     """Megatron-FSDP in 8 bit."""
-    return fully(launch) and launch.phase.precision in ("fp8", "fp8-current", "fp8-block", "mxfp8")
+    return fully(launch) and launch.phase.precision in (
+        Precision.FP8,
+        Precision.FP8_CURRENT,
+        Precision.FP8_BLOCK,
+        Precision.MXFP8,
+    )
 
 
 def fully_experts(launch: LaunchPlan) -> bool:
@@ -224,12 +238,59 @@ def fully_experts(launch: LaunchPlan) -> bool:
     return fully(launch) and launch.model.is_moe
 
 
-def gathers_four(launch: LaunchPlan) -> bool:
-    """Weights are gathered in 4 bit."""
-    return launch.phase.precision == "nvfp4" and launch.plan.sharding == "zero1"
+def gated_engine(launch: LaunchPlan) -> bool:
+    """Gated experts on Transformer Engine."""
+    m = launch.model
+    return m.is_moe and m.mlp == "swiglu" and launch.kin.transformer_engine
+
+
+def shared_beside(launch: LaunchPlan) -> bool:
+    """Shared experts that run beside the plain exchange, where no other micro-batch does."""
+    m = launch.model
+    plain = not core.dispatcher(launch) and launch.plan.ep > 1
+    return bool(m.is_moe and m.shared_ffn_hidden and plain and not core.overlaps_exchange(launch))
+
+
+def whole_mxfp8(launch: LaunchPlan) -> bool:
+    """Captured iterations of experts in MXFP8."""
+    return whole_experts(launch) and launch.phase.precision == Precision.MXFP8
 
 
 OPTIONS: tuple[Setting, ...] = (
+    of_bridge(
+        "0.3.0",
+        gated_engine,
+        "model.bias_activation_fusion",
+        True,
+        "gate and activation in one kernel; Megatron-LM does so by default",
+        "recipes: 82 of 82 that say so",
+    ),
+    *of_both(
+        "0.11.0",
+        shared_beside,
+        "model.moe_shared_expert_overlap",
+        True,
+        "shared experts run beside the exchange of the others",
+        "recipes: 35, all that send tokens by alltoall and have shared experts",
+    ),
+    *of_both(
+        "0.18.0",
+        core.fuses_experts,
+        "model.use_transformer_engine_op_fuser",
+        True,
+        "grouped products that apply and cast the activation themselves",
+        "recipes: 65, in MXFP8 and in captured iterations",
+        bridge="0.6.0",
+    ),
+    *of_both(
+        "0.18.0",
+        core.fuses_experts,
+        "model.moe_mlp_glu_interleave_size",
+        32,
+        "gates and values in turns of 32, as those products read them",
+        "recipes: 57",
+        bridge="0.6.0",
+    ),
     *of_both(
         "0.14.0",
         fused_router,
@@ -357,7 +418,7 @@ OPTIONS: tuple[Setting, ...] = (
     ),
     *of_both(
         "0.18.0",
-        whole_experts,
+        whole_mxfp8,
         "model.high_priority_a2a_comm_stream",
         True,
         "the exchange goes before the products that it runs beside",
@@ -407,7 +468,7 @@ OPTIONS: tuple[Setting, ...] = (
     ),
     of_megatron(
         "0.15.0",
-        gathers_four,
+        core.gathers_four,
         "ddp.fp4_param_gather",
         True,
         "weights are gathered in 4 bit, as Megatron-Bridge's preset has it",

@@ -1,12 +1,14 @@
 """How the kits' own PyTorch trainers send gradients."""
 
+from scantling.catalogue.words import Precision
+
 from ..record import LaunchPlan
 
 
 def gradients(launch: LaunchPlan) -> tuple[bool, str]:
     """(whether gradients are summed and sent in 16 bit, as the step counts on; why, and what of the
     step waits for them)."""
-    narrow = bool(launch.does.grad_bytes <= 2) and launch.phase.precision == "bf16"
+    narrow = bool(launch.does.grad_bytes <= 2) and launch.phase.precision == Precision.BF16
     sent = "gradients are sent in fp32"
     if narrow:
         sent = (

@@ -6,10 +6,12 @@ from dataclasses import replace
 from scantling.base.records import Lines, record
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
+from scantling.catalogue.words import Precision, Recompute, Sharding
 
 from ..record import SEED, Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..render import render
 from ..schedule import schedule
+from ..settings import release
 from ..values import RunValues
 from .layers import gated, without_biases, without_parts
 from .megatron_core import dispatcher
@@ -21,7 +23,11 @@ SCHEDULES = {
     "zb-v": "ZBVZeroBubble",
     "dualpipe": "DualPipeV",
 }
-RECOMPUTES = {"full": "FullAC.Config()", "selective": "SelectiveAC.Config()", "none": "None"}
+RECOMPUTES: dict[str, str] = {
+    Recompute.FULL: "FullAC.Config()",
+    Recompute.SELECTIVE: "SelectiveAC.Config()",
+    Recompute.NONE: "None",
+}
 
 
 def formed(m: Model) -> Model:
@@ -87,9 +93,9 @@ def same_form(m: Model) -> bool:
 def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     """What of recompute, groups, experts and stages the library does not do."""
     p = launch.plan
-    if p.recompute == "full" and p.recompute_layers < all_layers(launch):
+    if p.recompute == Recompute.FULL and p.recompute_layers < all_layers(launch):
         yield Gap("recompute_layers", p.recompute_layers, "FullAC wraps every block")
-    if p.recompute == "selective" and not per_operation(launch):
+    if p.recompute == Recompute.SELECTIVE and not per_operation(launch):
         yield Gap(
             "recompute",
             p.recompute,
@@ -99,16 +105,16 @@ def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
             "more compute and less memory than the assessment counts, which repeats the attention "
             "core alone",
         )
-    if p.sharding == "hsdp" and p.shard_group % p.cp:
+    if p.sharding == Sharding.HSDP and p.shard_group % p.cp:
         yield Gap("shard_group", p.shard_group, "a shard group holds whole context groups")
-    if p.sharding == "none" and p.cp > 1:
+    if p.sharding == Sharding.NONE and p.cp > 1:
         why = "context-parallel ranks share one sharded copy"
         yield Gap("sharding", p.sharding, why)
     if p.ep > 1 and (dp_shard(launch) * p.cp * p.tp) % p.ep:
         yield Gap("ep", p.ep, "ep divides the ranks of one shard group")
     if launch.model.kv_heads % p.tp:
         yield Gap("tp", p.tp, "every rank has whole key-value heads")
-    if launch.phase.precision == "nvfp4" and launch.model.is_moe:
+    if launch.phase.precision == Precision.NVFP4 and launch.model.is_moe:
         why = "its NVFP4 converter is of linear layers, experts have none"
         yield Gap("precision", launch.phase.precision, why)
     if p.pp > 1 and p.pp > p.grad_accum:
@@ -150,7 +156,7 @@ def notes(launch: LaunchPlan) -> list[str]:
     if converters(launch, compiled=True):
         precision = launch.phase.precision
         rest = "; parameters are gathered in bf16"
-        if precision == "nvfp4":
+        if precision == Precision.NVFP4:
             rest = ", the last 15 % of the layers too"
         out.append(
             f"Products in {precision} are torchao's, under torch.compile: `pip install torchao`, "
@@ -170,7 +176,7 @@ def keep(copies: int, days: float) -> str:
 
 def sites(launch: LaunchPlan) -> str:
     """The options for several sites."""
-    if launch.plan.sharding == "none":
+    if launch.plan.sharding == Sharding.NONE:
         return "gradients go in one all-reduce over all ranks"
     return (
         f"data_parallel_replicate_degree {launch.plan.dp // launch.shards}: {launch.shards} ranks "
@@ -180,7 +186,7 @@ def sites(launch: LaunchPlan) -> str:
 
 def dp_shard(launch: LaunchPlan) -> int:
     """Data-parallel ranks that share one copy."""
-    return 1 if launch.plan.sharding == "none" else launch.shards
+    return 1 if launch.plan.sharding == Sharding.NONE else launch.shards
 
 
 @record
@@ -245,6 +251,10 @@ def layer_names(launch: LaunchPlan) -> list[list[str]]:
     return stages
 
 
+# the last release that counts batches by sequences and reads text by HuggingFaceTextDataLoader;
+# main of 21 August 2026 (b5bcd76) has components.checkpointer, GrainDataLoader, batches in tokens
+# and num_pp_microbatches in their place
+LAST_BY_SEQUENCE = "0.3.0"
 OUT_OF_8_BIT = ("lm_head", "router.gate")  # config_registry.py of llama3 405B and deepseek_v3 671B
 IN_MXFP8 = ("attention", "shared_experts", "feed_forward")  # deepseek_v3_debugmodel_mxfp8
 MXFP8_ROWS = 128  # of an expert, which the quantization kernel of Blackwell takes together
@@ -257,14 +267,14 @@ def converters(launch: LaunchPlan, compiled: bool) -> list[str]:
     precision = launch.phase.precision
     compiles = f"model_compile_enabled={compiled}"
     moe = launch.model.is_moe
-    if precision == "fp8-row":
+    if precision == Precision.FP8_ROW:
         out = [f"Float8LinearConverter.Config(filter_fqns={[*OUT_OF_8_BIT]}, {compiles})"]
         return [*out, f"Float8GroupedExpertsConverter.Config({compiles})"] if moe else out
-    if precision == "mxfp8":
+    if precision == Precision.MXFP8:
         out = [f"MXFP8LinearConverter.Config(fqns={[*IN_MXFP8]}, {compiles})"]
         experts = f"MXFP8GroupedExpertsConverter.Config(pad_multiple={MXFP8_ROWS}, {compiles})"
         return [*out, experts] if moe else out
-    if precision == "nvfp4":
+    if precision == Precision.NVFP4:
         layers = f'nvfp4_bf16_tail_fqns(SHAPE["layers"], {KEPT_SHARE})'
         return [f"NVFP4LinearConverter.Config(fqns={layers}, {compiles})"]
     return []
@@ -274,7 +284,7 @@ def backend(launch: LaunchPlan) -> str:
     """What carries tokens to experts; in 8 bit the kinds that pad their rows (swap_token_dispatcher
     takes the standard one and HybridEP)."""
     chosen = dispatcher(launch) or "standard"
-    if chosen == "deepep" and launch.phase.precision in ("fp8-row", "mxfp8"):
+    if chosen == "deepep" and launch.phase.precision in (Precision.FP8_ROW, Precision.MXFP8):
         return "hybridep"
     return chosen
 
@@ -314,6 +324,10 @@ class TitanValues:
     converters: list[str]
     converter_names: list[str]
     spmd_types: bool  # the back-end that NVFP4's products want
+    later: bool  # names of the releases after LAST_BY_SEQUENCE
+    micro_tokens: int  # of a data-parallel rank in a micro-batch
+    step_tokens: int
+    micro_batches: int  # of a pipeline in a step
 
 
 def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
@@ -332,7 +346,7 @@ def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
         steps=times.steps,
         local_batch=p.micro_batch * p.grad_accum if p.pp > 1 else p.micro_batch,
         global_batch=job.global_batch,
-        dtype="float32" if job.precision == "fp32" else "bfloat16",
+        dtype="float32" if job.precision == Precision.FP32 else "bfloat16",
         plain_calls=p.pp > 1 or p.ep > 1,
         replicate=p.dp // shard,
         shard=shard,
@@ -341,7 +355,7 @@ def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
         pp=p.pp,
         ep=p.ep,
         sequence_parallel=p.sp or p.tp == 1,
-        reshard="never" if p.sharding == "zero2" else "always",
+        reshard="never" if p.sharding == Sharding.ZERO2 else "always",
         schedule=SCHEDULES.get(p.schedule, ""),
         micro_batch=p.micro_batch,
         stages=layer_names(launch),
@@ -355,7 +369,11 @@ def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
         keep=launch.keep,
         converters=formats,
         converter_names=sorted(text.partition(".")[0] for text in formats),
-        spmd_types=job.precision == "nvfp4",
+        spmd_types=job.precision == Precision.NVFP4,
+        later=release(launch.framework.version) > release(LAST_BY_SEQUENCE),
+        micro_tokens=p.micro_batch * job.seq_len,
+        step_tokens=job.global_batch * job.seq_len,
+        micro_batches=p.grad_accum,
     )
 
 
@@ -391,7 +409,7 @@ FRAMEWORK = Framework(
     whole="checkpoint/step-*/.metadata",
     domain={
         "sharding": Domain(
-            values=("zero3", "zero2", "hsdp", "none"),
+            values=(Sharding.ZERO3, Sharding.ZERO2, Sharding.HSDP, Sharding.NONE),
             why=(
                 "torchtitan shards weights, gradients and optimizer states together; optimizer "
                 "states alone it does not"

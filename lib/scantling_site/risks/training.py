@@ -7,8 +7,7 @@ import numpy as np
 from scantling.advise.diagnose import MEMORY_SD
 from scantling.base.show import params, several
 from scantling.base.units import DAY_S
-from scantling.catalogue.words import Precision
-from scantling.physics.cases import PRECISIONS
+from scantling.catalogue.words import PRECISIONS, Precision
 
 from ..facts import number, source
 from ..rollout.playbooks import loss_spike_s, spikes

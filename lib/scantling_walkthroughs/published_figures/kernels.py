@@ -9,8 +9,9 @@ from scantling.base.columns import Array, Column
 from scantling.base.records import take
 from scantling.blocks.answers import Gemm
 from scantling.catalogue.records import CollectiveSeries
+from scantling.catalogue.words import PRECISIONS
 from scantling.physics import collectives
-from scantling.physics.cases import PRECISIONS, Plan, code
+from scantling.physics.cases import Plan, code
 from scantling.physics.collectives import exchange_s, far_s, near_s, ring_s
 from scantling.physics.compute import device, expected_places
 from scantling.physics.constants import gather

@@ -308,19 +308,9 @@ def score(rows: Rows, total: np.ndarray, capacity: np.ndarray) -> dict[str, Any]
     }
 
 
-def chances(rows: Rows, total: np.ndarray, capacity: np.ndarray) -> np.ndarray:
+def chances(total: np.ndarray, capacity: np.ndarray) -> np.ndarray:
     """The chance of each row to run out of memory."""
-    return np.asarray(oom_probability(total, capacity, spreads_of(rows)))
-
-
-def spreads_of(rows: Rows) -> np.ndarray:
-    """The shipped spread of each row."""
-    return np.where(experts_of(rows.cases), spread(experts=True), spread())
-
-
-def experts_of(cases: Cases) -> np.ndarray:
-    """Whether the models of some cases have experts."""
-    return np.broadcast_to(np.asarray(cases.shape.moe_layers) > 0, len(cases))
+    return np.asarray(oom_probability(total, capacity, spread()))
 
 
 def ran(path: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -329,10 +319,9 @@ def ran(path: Any) -> tuple[np.ndarray, np.ndarray]:
     table = load(path)
     held = memory(table.cases)
     total, capacity = np.broadcast_arrays(held.total, held.capacity, table.log_measured)[:2]
-    scales = np.where(experts_of(table.cases), spread(experts=True), spread())
     assumed = table.frame.assumed
     known = np.array([not {"recompute", "micro_batch"} & {*decisive(a)} for a in assumed])
-    return np.asarray(oom_probability(total, capacity, scales)), known
+    return np.asarray(oom_probability(total, capacity, spread())), known
 
 
 def held_out(solution: Solution, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
@@ -367,19 +356,6 @@ def spread_of(rows: Rows, total: np.ndarray, capacity: np.ndarray, where: np.nda
     return float(max(SPREADS, key=likelihood))
 
 
-def spreads(rows: Rows, total: np.ndarray, capacity: np.ndarray) -> dict[str, float]:
-    """Scales of families left out: of all, and by how much models with experts scatter more, half
-    way in logs: they are few families."""
-    experts = experts_of(rows.cases)
-    dense, mixed = (
-        spread_of(rows, total, capacity, rows.scored & kind) for kind in (~experts, experts)
-    )
-    return {
-        "all": round(spread_of(rows, total, capacity, rows.scored), 4),
-        "experts": round(max(mixed / dense, 1.0) ** 0.5, 4),
-    }
-
-
 def main(path: Any = None, target: Any = None) -> dict[str, Any]:
     """Fit, evaluate with each family left out, write the data file, and return what it holds."""
     fitted = fitted_rows(path or MEMORY)
@@ -399,7 +375,7 @@ def main(path: Any = None, target: Any = None) -> dict[str, Any]:
         ],
         "fit": score(rows, *predict(rows, offsets)),
         "family_left_out": score(rows, *left_out),
-        "spread": spreads(rows, *left_out),
+        "spread": round(spread_of(rows, *left_out, rows.scored), 4),
         "offsets": offsets,
     }
     Path(target or HERE / "memory_calibration.json").write_text(json.dumps(result, indent=1) + "\n")

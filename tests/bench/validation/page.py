@@ -120,7 +120,7 @@ def memory_figures(path=MEMORY):
         "family_out_bytes": family_out,
     }
     ran_chance, known = memory_fit.ran(RUNS)
-    chance = memory_fit.chances(rows, *kinds["family left out"])
+    chance = memory_fit.chances(*kinds["family left out"])
     asked = {
         "memory table and grid, families left out": (chance, ~rows.ran),
         "published runs, all of which ran": (ran_chance, False),

@@ -19,12 +19,10 @@ LEAST = 1e-12  # chance that stands for none
 MEASURED_SPREAD = 0.02  # of a peak that was measured here: batches and fragmentation; judgement
 
 
-def spread(experts: bool = False) -> float:
-    """Scale of ln(measured / estimated peak): that of families left out of the fit, wider for
-    models with experts. A stack that other families measured is no nearer than another (0.12 and
-    0.115)."""
-    scales = calibration()["spread"]
-    return float(scales["all"] * (scales["experts"] if experts else 1.0))
+def spread() -> float:
+    """Scale of ln(measured / estimated peak): that of families left out of the fit. A stack that
+    other families measured is no nearer than another (0.12 and 0.115)."""
+    return float(calibration()["spread"])
 
 
 def student(t: Column) -> Array:

@@ -20,19 +20,8 @@ from ...blocks.moe import Moe
 from ...blocks.saving import Keeping
 from ...blocks.table import Shape, plain_share
 from ...catalogue.models.shape import as_floats, parameters
-from ..cases import (
-    BF16,
-    FP32,
-    HOST_ALL,
-    HOST_STATES,
-    HSDP,
-    PRECISIONS,
-    ZERO1,
-    ZERO2,
-    ZERO3,
-    Cases,
-    Job,
-)
+from ...catalogue.words import PRECISIONS
+from ..cases import BF16, FP32, HOST_ALL, HOST_STATES, HSDP, ZERO1, ZERO2, ZERO3, Cases, Job
 from ..layout import saved_for_weights, sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies
 from .constants import MemoryConstants

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from scantling.base.quantities.table import band, show
 from scantling.base.show import chance, days, params, seconds, share, usd, value_text
 from scantling.verdict.result import figure
-from scantling.verdict.verdicts import VERDICTS
+from scantling.verdict.texts import verdict_sentence
 
 from ...words import plan_text
 from ..blocks import (
@@ -66,8 +66,11 @@ def verdict(view: View) -> Section:
     """The verdict, what is recommended, what can be promised, the headline figures, and what
     binds."""
     a = view.facts
+    sentence = verdict_sentence(a)
     blocks: list[Block] = [
-        Paragraph(text=strong(_verdict(view)), css=f"verdict {a['verdict']}"),
+        Paragraph(
+            text=line(strong(sentence.name), f": {sentence.reason}."), css=f"verdict {a['verdict']}"
+        ),
         Paragraph(text=_recommended(view), css="recommended"),
         Bullets(items=_promises(view), css="promise"),
         Tiles(tiles=headline(a)),
@@ -83,21 +86,6 @@ def verdict(view: View) -> Section:
     blocks += changes("Nearest changes", (a.get("nearest_fixes") or ())[:FRONT])
     blocks += changes("What this cluster can do of it", (a.get("can_do") or ())[:FRONT])
     return Section(id="verdict", blocks=blocks)
-
-
-def _verdict(view: View) -> str:
-    missed = view.facts["missed"]
-    if not missed and view.fits:
-        return VERDICTS[view.facts["verdict"]].name
-    parts = []
-    stated = view.facts.get("limits")
-    if stated and stated[0].startswith("memory:"):
-        parts.append("The pinned plan does not fit in memory")
-    if len(missed) > 1:
-        parts.append(f"{len(missed)} stated constraints are violated")
-    elif missed:
-        parts.append("A stated constraint is violated")
-    return "; ".join(parts)
 
 
 def _recommended(view: View) -> Markup:
