@@ -355,7 +355,7 @@ def _accelerator(notes: Notes) -> None:
         return
     for error in choice.lacking:
         of_family = tuple(map(str, error.allowed)) if isinstance(error.allowed, tuple) else ()
-        ids = tuple(name.split()[0] for name in of_family)
+        ids = tuple(name.split()[0] for name in of_family) or near_chips(chip.text)
         if "NVLink" in str(error.value):
             notes.ask(words["nvlink"], plain(str(error), 300), ids)
         else:

@@ -85,6 +85,9 @@ def build_cluster(spec: Mapping[str, Any]) -> tuple[Cluster, tuple[Assumed, ...]
     new = Derived(spec, "cluster")
     devices: int = spec["devices"]
     chip = resolve_accelerator(spec["accelerator"])
+    refusal = chip.refusal()
+    if refusal:
+        raise refusal
     named = _named_fabric(spec)
     node = _node(spec, chip, named)
     network = named or _usual_fabric(new, node)

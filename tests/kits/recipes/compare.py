@@ -255,7 +255,7 @@ def of_kit(
     given = dict(line.split("=", 1) for line in files["bridge.overrides"].splitlines())
     preset = given.pop("mixed_precision").strip("'")
     settings = {**first["base"], "mixed_precision": first["presets"][preset]}
-    sections: dict[str, dict[str, Any]] = {k: v for k, v in settings.items() if isinstance(v, dict)}
+    sections = {k: dict(v) for k, v in settings.items() if isinstance(v, dict)}
     for name, text in given.items():
         section, _, key = name.partition(".")
         sections.setdefault(section, {})[key] = yaml.safe_load(text)
