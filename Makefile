@@ -15,7 +15,7 @@ export SHARE
 NO_CI  := env -u CI -u BUILD_NUMBER
 
 .DEFAULT_GOAL := help
-.PHONY: help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants mutants-data lint calibrate validation strangers leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
+.PHONY: recipes help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants mutants-data lint calibrate validation strangers leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ test-launch: $(READY)        ## launch kits before the frameworks' own parsers, 
 	@mkdir -p build; touch build/launch.jsonl; code=0; \
 	LAUNCH_JUDGES=1 LAUNCH_RANDOM=$(RANDOM_KITS) LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -o faulthandler_timeout=3600 -m launch tests/plans/test_plan_rules.py tests/kits/test_launch_judges.py tests/kits/test_launch_train.py $(PYTEST) || code=$$?; \
 	$(BIN)/python tests/kits/record.py build/launch.jsonl; exit $$code
+
+recipes: $(READY)        ## published recipes beside the kits of the same plans, what differs and why: RECIPES=a folder of checkouts or wheels of Megatron-Bridge
+	$(BIN)/python tests/kits/recipes/compare.py "$(RECIPES)"
 
 DESIGNS ?= 10000
 properties: $(READY)        ## 10,000 designs drawn at random, and what must hold for each: about 30 minutes

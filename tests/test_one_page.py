@@ -164,6 +164,7 @@ def run_of(a: Assessment) -> Run:
         global_batch=int(case.job.global_batch),
         k=case.constants,
         stack=case.software,
+        bf16=a.chosen.phase.precision == "bf16",
         grad_bytes=float(case.job.grad_bytes),
     )
 

@@ -83,6 +83,7 @@ class Run:
     stack: Software = USUAL
     ring: CurveConstants = field(default_factory=ring_constants)
     grad_bytes: float = 4.0  # of a gradient as it is summed and sent
+    bf16: bool = True  # not fp16
 
     @property
     def devices(self) -> int:
@@ -179,6 +180,16 @@ def activation_bytes(r: Run, stage: int, gradients: float, logits: float) -> flo
     return float(stored + max(work, logits))
 
 
+def gradient_bytes(r: Run) -> float:
+    """Bytes of a gradient as it is kept: under DeepSpeed's pipeline engine the 16-bit one beside
+    the fp32 one, and what buckets hold again."""
+    memory, driven = r.k.memory, r.stack.step_engine > 0
+    wide = r.grad_bytes if driven else min(r.grad_bytes, float(memory.plain_gradients))
+    beside = float(max(memory.bf16_gradients, driven * memory.engine_gradients)) * r.bf16
+    again = min(float(memory.bucket_bytes), r.grad_bytes) * (r.plan.dp > 1)
+    return max(wide, beside) + again
+
+
 def stage_bytes(r: Run, stage: int) -> dict[str, float]:
     """A device of one stage. A parameter: weight 2, gradient, Adam with master copy 12, each over
     dp as sharded (ZeRO, arXiv 1910.02054, section 5). Other: gathered layers, the head's gradient,
@@ -191,7 +202,7 @@ def stage_bytes(r: Run, stage: int) -> dict[str, float]:
     params += end * ((stage == 0) + last * (p.pp > 1 or not m.tied))
     updated = params if p.sharding == Sharding.NONE else params / p.dp
     resident = updated if zero3 else params
-    gradients = float(max(r.grad_bytes, memory.bf16_gradients) * resident)
+    gradients = gradient_bytes(r) * resident
     logits = r.tokens * m.vocab / p.tp * float(r.stack.logit_bytes or memory.logit_bytes) * last
     parts = {
         "weights": 0.0 if zero3 and memory.fp32_shards else 2 * resident,

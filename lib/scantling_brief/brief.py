@@ -55,8 +55,8 @@ def read_brief(text: str) -> Reading:
     _measured(notes, text)
     _model(notes)
     _machine(notes)
-    _tokens(notes)
     _batch(notes)
+    _tokens(notes)
     question = question_of(notes)
     name_model(notes)
     facts = notes.facts
@@ -124,6 +124,8 @@ def _tokens(notes: Notes) -> None:
         notes.set("job.tokens", each * facts["epochs"], words, "each epoch passes all tokens")
     elif "epochs" in facts and "examples" not in facts and facts["epochs"] != 1:
         notes.ask(notes.words["epochs"], "of how many tokens is an epoch (job.tokens has all)?")
+    if "steps" in facts:
+        _steps(notes, facts["steps"])
     sized = any(path.partition(".")[0] == "model" for path in fields)
     if "tokens_per_param" in facts and not sized:
         del facts["tokens_per_param"]
@@ -134,6 +136,20 @@ def _tokens(notes: Notes) -> None:
         del fields["job.tokens"]
         notes.read[:] = [read for read in notes.read if read.field != "job.tokens"]
         notes.ask(words, "tokens of the run (job.tokens), or of a sequence (job.seq_len)?")
+
+
+def _steps(notes: Notes, steps: int) -> None:
+    """Tokens of a number of steps, where the batch is said in tokens, or in sequences of a length
+    that is said; it is asked about where neither is."""
+    fields = notes.fields
+    words = notes.words["steps"]
+    batch = fields.get("job.global_batch_tokens")
+    if batch is None and {"job.global_batch", "job.seq_len"} <= fields.keys():
+        batch = fields["job.global_batch"] * fields["job.seq_len"]
+    if batch is None:
+        notes.ask(words, "of how many tokens is a step (job.global_batch_tokens)?")
+    elif "job.tokens" not in fields:
+        notes.set("job.tokens", float(steps * batch), words, f"{steps:,} steps of {batch:,.0f}")
 
 
 def _batch(notes: Notes) -> None:
@@ -339,7 +355,7 @@ def _accelerator(notes: Notes) -> None:
         return
     for error in choice.lacking:
         of_family = tuple(map(str, error.allowed)) if isinstance(error.allowed, tuple) else ()
-        ids = tuple(name.split()[0] for name in of_family)
+        ids = tuple(name.split()[0] for name in of_family) or near_chips(chip.text)
         if "NVLink" in str(error.value):
             notes.ask(words["nvlink"], plain(str(error), 300), ids)
         else:

@@ -101,7 +101,7 @@ def near_chips(words: str, cutoff: float = 0.3) -> Lines:
     """Accelerators of the catalogue that are spelt like some words, those of one generation or
     beginning before the others."""
     key = re.sub(r"[^a-z0-9]", "", words.lower())
-    rows = catalogue.accelerators().values()
+    rows = [row for row in catalogue.accelerators().values() if not row.unpublished]
     kin = [
         row.id
         for row in rows

@@ -8,12 +8,13 @@ from scantling.base.files import table
 
 FAMILY = (
     r"NVL72|GH200|GB200|GB300|A100|A800|H100|H800|H200|H20|B200|B300"
-    r"|V100|L40S|L40|(?:GeForce\s+)?(?:RTX[\s-]?)?4090|RTX\s?PRO\s?6000"
+    r"|V100|L40S|L40|(?:GeForce\s+)?(?:RTX[\s-]?)?(?:3090|4090|5090)|RTX\s?PRO\s?6000"
+    r"|(?:RTX[\s-]?)?A6000|A40|A10G?"
     r"|MI250X?|MI300X?|MI325X?"
-    r"|MI350X?|MI355X?|MI455X|TPU[\s-]?v?\d[a-z]?x?|(?:TPU[\s-]?)?Ironwood"
+    r"|MI350X?|MI355X?|MI430X|MI440X|MI455X|TPU[\s-]?v?\d[a-z]?x?|(?:TPU[\s-]?)?Ironwood"
     r"|(?:TPU[\s-]?)?Trillium|Trainium[\s-]?\d?|Trn\d|Gaudi[\s-]?\d|(?:Ascend[\s-]?)?910[BC]"
-    r"|v[3-7][epx]?(?=[\s-]+(?:chips?|tpus?|slices?|pods?)\b|-\d)"
-    r"|Rubin"
+    r"|v(?:[3-7][epx]?|8[ti])(?=[\s-]+(?:chips?|tpus?|slices?|pods?)\b|-\d)"
+    r"|Rubin(?:[\s-]+(?:Ultra|CPX))?"
 )
 # what looks like an accelerator and is none of the catalogue's: of NVIDIA, AMD, others
 SHAPED = (
@@ -65,7 +66,8 @@ _ONE_WORD = _spelt(name for name in _CHIPS if " " not in name)
 ACCELERATOR = (
     r"(?:(?:NVIDIA|AMD|Google|Intel|AWS|Huawei)\s+)?(?:(?P<box>DGX|HGX)[\s-]+)?"
     rf"(?P<pre>{MEMORY}[\s-]+(?:(?:NVIDIA|AMD)\s+)?)?"
-    rf"(?P<acc>{_TWO_WORDS}|{FAMILY}|{_ONE_WORD}|{SHAPED})(?![A-Za-z0-9]{{2}}|[a-rt-z0-9])"
+    rf"(?P<acc>(?:{_TWO_WORDS}|{FAMILY}|{_ONE_WORD}|{SHAPED})(?:[\s-]?(?:Ti"
+    rf"|Super)(?![a-z]))?)(?![A-Za-z0-9]{{2}}|[a-rt-z0-9])"
     rf"(?:'?s(?![a-z]))?(?P<more>{MEMORY_OF_EACH}?(?:[\s-]*\(?(?:{FORM}|{MEMORY}"
     r"|(?<=-)(?:16|32|40|80|96)(?!\d))\)?(?![a-z0-9]))*)"
 )

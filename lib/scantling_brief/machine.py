@@ -1,6 +1,7 @@
 """What words about a machine come to: the accelerator and the network of the catalogue."""
 
 import re
+from math import floor
 from typing import Any, NamedTuple
 
 from scantling import catalogue
@@ -11,6 +12,7 @@ from scantling.catalogue.hardware import Accelerator
 from .readers import Chip
 
 _FIELD = "cluster.accelerator"
+_GIB = 2**30  # what tools print device memory in
 
 
 class Choice(NamedTuple):
@@ -27,10 +29,11 @@ def _flat(text: str) -> str:
 
 def _is_of(row: Accelerator, family: str) -> bool:
     """Whether an accelerator belongs to a family as it is written."""
-    if re.match(rf"{family}(?:[^a-z0-9]|$)", row.id):
-        return True
-    names = [_flat(name) for name in (row.id, *row.aliases)]
-    return any(name.startswith(family) and not name[len(family) :][:1].isalpha() for name in names)
+    for name in (row.id, *row.aliases):
+        parts = re.split(r"[^a-z0-9]+", name.lower())
+        if family in ("".join(parts[:count]) for count in range(1, len(parts) + 1)):
+            return True
+    return False
 
 
 def choose_accelerator(chip: Chip, nvlink: bool | None) -> Choice:
@@ -65,7 +68,11 @@ def choose_accelerator(chip: Chip, nvlink: bool | None) -> Choice:
         fitting = matches or fitting
     plain = [row for row in fitting if chip.family in map(_flat, (row.id, *row.aliases))]
     why = "the usual one of " + ", ".join(row.id for row in fitting) if len(fitting) > 1 else ""
-    return Choice((plain or fitting)[0].id, why, lacking)
+    row = (plain or fitting)[0]
+    refusal = row.refusal()
+    if refusal:
+        lacking.append(refusal)
+    return Choice(row.id, why, lacking)
 
 
 def _lacking(
@@ -78,8 +85,11 @@ def _lacking(
 
 
 def _has_memory(row: Accelerator, memory_gb: int) -> bool:
+    """Whether that is its memory: on the box, in its name, or as tools print what is left of it
+    (46 GB of an A40 with ECC on)."""
     in_name = re.search(rf"\b{memory_gb}\s?GB", row.name) is not None
-    return abs(row.hbm_bytes / GB - memory_gb) < 1 or in_name
+    reported = floor(row.hbm_usable_bytes / _GIB) <= memory_gb <= row.hbm_bytes / GB
+    return abs(row.hbm_bytes / GB - memory_gb) < 1 or in_name or reported
 
 
 def _has_form(row: Accelerator, form: str) -> bool:

@@ -28,6 +28,7 @@ FACTS = (
     "examples",
     "example_tokens",
     "epochs",
+    "steps",
     "tokens_of_epoch",
     "tokens_per_param",
     "device_hours",

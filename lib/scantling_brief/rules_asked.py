@@ -36,7 +36,7 @@ _BY = r"(?:by|before|until|till|due(?:\s+(?:by|on))?|from|starting|start|ready|o
 ASKED = (
     *asks(
         _ADAPTERS,
-        r"(?:q|d|v)?lora(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft))?"
+        r"(?:(?:q|v|rs)?lora|q?dora|loha|lokr)(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft))?"
         r"(?:[,\s]+(?:rank|r)\s*[=:]?\s*\d+)?",
         r"(?:peft|prefix[\s-]tuning|prompt[\s-]tuning|p-tuning|adapters?|adapter[\s-]tuning"
         r"|soft\s+prompts?|galore|ia3)",

@@ -199,6 +199,20 @@ MODEL = (
         rf"(?:tokens|token (?:count|budget)){BE}\s*{number_in('v')}",
     ),
     *sets(
+        {"steps": whole("s"), "job.global_batch_tokens": amount},
+        (
+            rf"{whole_in('s')}\s+(?:training\s+|optimi[sz]er\s+)?steps\s+(?:of|at|with|x"
+            rf"|×)\s+{number_in('v')}[\s-]*(?:tokens?|toks?)"
+        ),
+    ),
+    *sets(
+        {"steps": whole("v")},
+        (
+            rf"(?:for\s+)?{whole_in('v')}\s+(?:training\s+|optimi[sz]er\s+)?(?:steps"
+            r"|iterations)(?!\s*(?:of|per)\b)"
+        ),
+    ),
+    *sets(
         {"tokens_of_epoch": amount, "epochs": whole("e")},
         (
             r"(?P<e>\d+)(?P<e_s>)\s+epochs?\s+(?:over|of|on|through)\s+(?:the\s+|our\s+"

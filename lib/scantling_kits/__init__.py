@@ -22,6 +22,7 @@ from .launched import launch_plan
 from .misfits import Inexpressible
 from .pages import kit, programs
 from .record import LAYOUTS, Framework, Gap, LaunchPlan
+from .smoke import readme as smoke_readme, smoke_assessment
 
 ON = LAYOUTS
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "LaunchPlan",
     "kits",
     "launch_plan",
+    "smoke_kit",
     "write",
     "programs",
 ]
@@ -86,6 +88,19 @@ def kits(assessment: Assessment, to: str, on: str = "torchrun") -> dict[str, str
             f"own plan: start {order}; each resumes from the checkpoint before it.\n"
         )
     return out
+
+
+def smoke_kit(assessment: Assessment, to: str) -> dict[str, str]:
+    """The files of a smoke test of a design's kit: the same framework for a model of a few layers
+    on two ranks of one machine, from its README.md alone.
+
+    Raises DesignError for a framework that is not there, ValueError for an impossible design.
+    """
+    chosen = framework(to)
+    if not assessment.phases:
+        raise ValueError("an impossible design has no plan to launch")
+    files = kits(smoke_assessment(assessment, chosen), to)
+    return files | {"README.md": smoke_readme(assessment, chosen)}
 
 
 def write(files: Mapping[str, str], folder: str | Path) -> None:

@@ -9,7 +9,7 @@ from scantling.base.errors import plain
 from scantling.cli.common import EXIT, possible
 from scantling.cli.options import FILE, FOLDER
 
-from . import Inexpressible, framework, kits, write
+from . import Inexpressible, framework, kits, smoke_kit, write
 from .refusals import ANYWAY, refusal, warning
 
 
@@ -28,7 +28,12 @@ from .refusals import ANYWAY, refusal, warning
     metavar="SCHEDULER",
     help="torchrun, slurm or kubernetes.",
 )
-@click.option("-o", "--output", type=FOLDER, required=True, help="Folder for the kit.")
+@click.option("-o", "--output", type=FOLDER, help="Folder for the kit.")
+@click.option(
+    "--smoke",
+    type=FOLDER,
+    help="Folder for a smoke test: the same kit for a few layers on one machine or CPU.",
+)
 @click.option(
     "--wide",
     is_flag=True,
@@ -42,7 +47,9 @@ from .refusals import ANYWAY, refusal, warning
     is_flag=True,
     help="Write the kit of a run that makes no sense in practice, such as a model made tiny.",
 )
-def launch(file: str, to: str, on: str, output: str, wide: bool, anyway: bool) -> int | None:
+def launch(
+    file: str, to: str, on: str, output: str | None, smoke: str | None, wide: bool, anyway: bool
+) -> int | None:
     """Write a launch kit for the design in FILE (- for stdin): the best plan of those that the
     framework can run.
 
@@ -51,11 +58,19 @@ def launch(file: str, to: str, on: str, output: str, wide: bool, anyway: bool) -
     makes no sense (--anyway writes it); 4 impossible: nothing is written; 2 the file or the call is
     wrong.
     """
+    if output is None and smoke is None:
+        raise click.UsageError("-o, the folder for the kit, or --smoke, that for a smoke test")
     assessment = possible(file, space="wide" if wide else "default", kit=framework(to, on).offers)
     if why := refusal(assessment, anyway):
         tell(f"nothing is written: {why}")
         return EXIT["constraint-missed"]
     try:
+        if smoke is not None:
+            trial = smoke_kit(assessment, to)
+            write(trial, smoke)
+            print(f"Wrote a smoke test of {len(trial)} files to {plain(smoke, 200)}")
+        if output is None:
+            return None
         files = kits(assessment, to, on)
     except Inexpressible as e:
         tell(f"nothing is written: {e}")

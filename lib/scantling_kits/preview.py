@@ -3,21 +3,13 @@ written."""
 
 from scantling.base.errors import DesignError
 from scantling.base.show import days, percent, seconds, usd
+from scantling.catalogue.stacks import stack as stack_of
 from scantling.verdict.record import Assessment
 
 from .expressible import express
 from .frameworks import FRAMEWORKS
 from .record import LaunchPlan
 
-# stack of a design -> the framework whose kit starts it
-KITS = {
-    "megatron-core": "megatron",
-    "torchtitan": "torchtitan",
-    "pytorch-fsdp": "fsdp",
-    "deepspeed": "deepspeed",
-    "maxtext": "maxtext",
-    "hf-trainer": "accelerate",
-}
 EQUAL = 1e-9  # share by which two figures of one plan may differ
 
 
@@ -27,8 +19,8 @@ def kit_gaps(assessment: Assessment) -> list[str]:
     stack = assessment.resolved.stack
     if stack is None or not assessment.fits:
         return []
-    to = KITS.get(stack)
-    if to is None:
+    to = stack_of(stack).kit
+    if not to:
         return [f"no launch kit starts {stack}: the plan is not written out"]
     try:
         launch = express(assessment, assessment.resolved.main, FRAMEWORKS[to], "torchrun")

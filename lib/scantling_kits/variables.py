@@ -171,14 +171,9 @@ def over_nodes(launch: LaunchPlan) -> str:
     return str(int(core.racked(launch)))
 
 
-def fused_experts(launch: LaunchPlan) -> bool:
-    """Grouped products that apply the activation themselves."""
-    return whole(launch) and hybrid_ep(launch)
-
-
 def latent_whole(launch: LaunchPlan) -> bool:
     """Latent attention in captured iterations of MXFP8."""
-    return fused_experts(launch) and launch.model.attention == "mla"
+    return whole(launch) and hybrid_ep(launch) and launch.model.attention == "mla"
 
 
 def whole_board(launch: LaunchPlan) -> bool:
@@ -338,7 +333,7 @@ VARIABLES: tuple[Setting, ...] = (
     ),
     *of(
         MEGATRONS,
-        fused_experts,
+        core.fuses_experts,
         "NVTE_CUTEDSL_FUSED_GROUPED_MLP",
         "1",
         "grouped products that apply and cast the activation themselves",
@@ -346,7 +341,7 @@ VARIABLES: tuple[Setting, ...] = (
     ),
     *of(
         MEGATRONS,
-        fused_experts,
+        core.fuses_experts,
         "CUDNNFE_CLUSTER_OVERLAP_MARGIN",
         "8",
         "clusters that those products leave to what runs beside them",

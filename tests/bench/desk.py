@@ -21,7 +21,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from browser.browsing import DeskPage, browser, serving  # noqa: E402
 
 MOVES = int(os.environ.get("SCANTLING_MOVES", 40))
-FIELDS = ("cluster.devices", "model.size", "model.experts", "job.global_batch", "cluster.scale_out")
+FIELDS = (
+    "cluster.devices",
+    "model.size",
+    "model.experts",
+    "job.global_batch",
+    "cluster.scale_out_gbytes_per_s_per_device",
+)
 TABS = ("Schedule", "Network", "Roofline", "Reliability", "Cost", "Sensitivity", "Evidence")
 MOVE = """async ([field, by]) => {
   const input = document.querySelector(`.sd-row[data-field='${field}'] input`);

@@ -45,7 +45,7 @@ from validation.throughput_fit import counted
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / "gallery/validation"
 OUT = FOLDER / "leaderboard.csv"
-EACH = 16  # runs of a source
+EACH = 24  # runs of a source
 CELLS = 14  # runs of a model and number of devices of the grid
 # a planner: where its folder is named
 PEERS = {

@@ -301,7 +301,7 @@ def test_kept_summary_and_read_me_come_from_the_kept_figures():
         assert again[kind]["median"] == pytest.approx(figures["headline"][kind]["median"], rel=1e-3)
 
 
-@pytest.mark.parametrize("model, within", [("8b", 0.08), ("405b", 0.02)])
+@pytest.mark.parametrize("model, within", [("8b", 0.08), ("405b", 0.03)])
 def test_mlperf_entries_are_foretold_from_the_settings_of_their_configurations(model, within):
     """MLPerf Training v5.1, each entry left out of the fit with its fold: 8-bit attention, casts
     and the order of ranks as the configuration file that the entry names sets them."""

@@ -337,7 +337,7 @@ def test_a_line_without_a_design_is_refused(text, tmp_path, capsys):
     ("words", "given", "choice"),
     [
         ("8 A100 96GB", "A100 96GB", "a100-80-sxm"),
-        ("8 RTX 5090", "RTX 5090", "rtx4090"),
+        ("8 RTX 5080", "RTX 5080", "rtx5090"),
         ("64 MI430X", "MI430X", "mi455x"),
         ("8 Hopper GPUs", "Hopper", "h100-sxm"),
     ],

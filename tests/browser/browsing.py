@@ -159,7 +159,7 @@ class DeskPage:
         return self.page.locator(f"[data-kpi='{key}'] .sd-kpi-note").inner_text()
 
     def control(self, field: str):
-        return self.page.locator(f".sd-row[data-field='{field}'] :is(input, select)")
+        return self.page.locator(f".sd-row[data-field='{field}'] :is(input, select)").first
 
     def readout(self, field: str) -> str:
         return self.page.locator(f".sd-row[data-field='{field}'] output").inner_text()

@@ -10,7 +10,7 @@ from desk import MOVE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MOVES = int(os.environ.get("SCANTLING_MOVES", 160))
-FIELDS = ("cluster.devices", "job.global_batch", "cluster.scale_out")
+FIELDS = ("cluster.devices", "job.global_batch", "cluster.scale_out_gbytes_per_s_per_device")
 
 
 def kernel_bytes(lab) -> int:

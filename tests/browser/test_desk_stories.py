@@ -32,7 +32,6 @@ def test_a_70b_model_on_512_gpus_for_15t_tokens(desk, told):
     """Fits? Days?"""
     desk.choose("model", "Llama 3.1 70B")
     desk.slide("cluster.devices", "512")
-    desk.unfold("Job")
     desk.slide("job.tokens", "16.0 T")
     told("Llama 3.1 70B on 512 H100 for 16T tokens: does it fit, how many days", 14)
     assert desk.kpi("verdict") in ("Feasible", "Fits, tight", "Fits, offload")

@@ -33,7 +33,7 @@ def test_a_page_without_code_and_a_desk_for_each_visitor(voila, visitor, chrome)
     for field, share in (
         ("model.size", 0.35),
         ("model.experts", 0.4),
-        ("cluster.scale_out", 0.3),
+        ("cluster.scale_out_gbytes_per_s_per_device", 0.3),
     ):  # with the GPU count the four main sliders
         said, marks = first.readout(field), first.marks(1)
         first.drag(field, share)

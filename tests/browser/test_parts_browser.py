@@ -44,7 +44,7 @@ def test_a_desk_of_ten_lines_follows_its_slider(page):
     before = step.inner_text(), energy.inner_text()
     widths = page.eval_on_selector_all(".sd-part .sd-chart", "all => all.map(e => e.clientWidth)")
     assert min(widths) > 200, "the parts share the room of the box that holds them"
-    slider = page.locator(".sd-part .sd-row[data-field='cluster.devices'] input")
+    slider = page.locator(".sd-part .sd-row[data-field='cluster.devices'] input.sd-range")
     slider.focus()
     for _ in range(3):
         page.keyboard.press("ArrowLeft")

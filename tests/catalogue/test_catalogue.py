@@ -126,6 +126,7 @@ def test_rows_point_at_rows_that_exist():
 # fp8 is twice bf16 on the same silicon. The exceptions, with the reason of each.
 FP8_NOT_TWICE = {
     "rubin": "fp8 unit widened more than the bf16 unit (announced)",
+    "rubin-ultra": "as rubin, twice",
     "tpu-v6e": "no fp8 unit: fp8 runs at the bf16 rate",
     "trn1": "cfp8 at the bf16 rate",
     "trn2": "1,299 against 667: printed 2.6 % under twice",

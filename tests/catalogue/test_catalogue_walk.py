@@ -9,6 +9,7 @@ from dataclasses import fields
 
 import pytest
 from scantling import Design, assess, catalogue
+from scantling.base.errors import DesignError
 from scantling.catalogue.families import constants_of, families, family
 from scantling.catalogue.stacks import stack, stacks
 from scantling.catalogue.words import CP_TYPES, RECOMPUTES, SHARDINGS
@@ -66,7 +67,25 @@ def test_a_name_without_a_row_is_careful_too():
     assert constants_of("quantum") == family("other").constants_of != "quantum"
 
 
-@pytest.mark.parametrize("chip", catalogue.accelerators())
+COMPLETE = [chip.id for chip in catalogue.accelerators().values() if not chip.unpublished]
+INCOMPLETE = [chip.id for chip in catalogue.accelerators().values() if chip.unpublished]
+
+
+@pytest.mark.parametrize("chip", INCOMPLETE)
+def test_a_chip_whose_peak_nobody_has_published_is_refused_and_can_be_stated(chip):
+    """Unknown is not zero: announced chips without a 16-bit peak or a link rate are not priced."""
+    row = catalogue.accelerator(chip)
+    assert row.status == "announced"
+    with pytest.raises(DesignError) as error:
+        assessed(accelerator=chip)
+    assert "announced" in str(error.value)
+    stated = {"bf16_tflops": 2000, "link_gbytes_per_s": 900}
+    named = {name: stated[name] for name in row.unpublished}
+    assert all(name in str(error.value) for name in named)
+    assert assessed(accelerator={"like": chip, **named}).step_s > 0
+
+
+@pytest.mark.parametrize("chip", COMPLETE)
 def test_every_accelerator(chip):
     a = assessed(accelerator=chip)
     if a.verdict == "impossible":

@@ -220,3 +220,60 @@ def test_fields_of_a_phase_are_shown_and_set_where_they_stand():
     assert desk.controls.form.field(f"{path}.evaluation_hours")["value"] == "0.5"
     desk.controls.form.send_change(f"{path}.evaluation_hours", None)
     assert desk.design.job.phases[phase].evaluation_hours is None
+
+
+# ---------------------------------------------------------------- numbers beside sliders
+@pytest.mark.parametrize(
+    ("field", "typed", "value"),
+    [
+        ("cluster.devices", "2,000", 2000),
+        ("cluster.devices", "24k", 24_000),
+        ("model.size", "30B", 30e9),
+        ("job.tokens", "1.5T", 1.5e12),
+        ("job.seq_len", "12,288 tok", 12_288),
+        ("job.global_batch", "1,000 seq", 1000),
+    ],
+)
+def test_a_number_is_typed_beside_its_slider(field, typed, value):
+    """Any number, not the steps of the slider alone; the slider then stands at it."""
+    desk = DeskPane()
+    assert desk.controls.form.field(field)["typed"]
+    desk.controls.form.send_change(field, typed)
+    assert desk.session.refusal is None, desk.session.refusal
+    written = at(desk.design.data(), field)
+    assert written == pytest.approx(value)
+    control = desk.controls.form.field(field)
+    assert control["value"] in [option["value"] for option in control["options"]]
+    desk.controls.form.send_change(field, control["typed"])
+    assert at(desk.design.data(), field) == pytest.approx(value), "what stands there reads back"
+
+
+def test_what_is_no_number_stays_in_its_box_and_the_slider_where_it_was():
+    desk = DeskPane()
+    before = desk.controls.form.field("cluster.devices")["value"]
+    desk.controls.form.send_change("cluster.devices", "many")
+    control = desk.controls.form.field("cluster.devices")
+    assert (control["typed"], control["value"]) == ("many", before) and control["fault"]
+
+
+def test_half_the_network_is_one_step_and_every_step_does_something():
+    desk, field = DeskPane(), "cluster.scale_out_gbytes_per_s_per_device"
+    texts = [option["text"] for option in desk.controls.form.field(field)["options"]]
+    assert texts[:2] == ["25 Gbit/s", "50 Gbit/s"] and "800 Gbit/s" in texts
+    steps = []
+    for option in desk.controls.form.field(field)["options"]:
+        desk.controls.form.send_change(field, option["value"])
+        cluster = desk.session.now.resolved.cluster
+        assert cluster.scale_out_bytes_per_s == pytest.approx(1e9 * option["value"])
+        steps.append(desk.result.step_s)
+    assert all(slow > fast for slow, fast in zip(steps, steps[1:])), steps
+
+
+def test_a_fabric_brings_its_own_rate_and_the_list_has_those_that_the_chip_is_sold_with():
+    desk, rate = DeskPane(), "cluster.scale_out_gbytes_per_s_per_device"
+    desk.controls.form.send_change(rate, 3.125)
+    desk.controls.form.send_change("cluster.scale_out", "ib-hdr")
+    assert desk.session.now.resolved.cluster.scale_out_bytes_per_s == 25e9
+    offered = {o["value"] for o in desk.controls.form.field("cluster.scale_out")["options"]}
+    assert {"ib-ndr", "efa-v2", "rocev2-400"} <= offered
+    assert not {"dcn-tpu", "gb200-so-ndr", "efa-v4-b300"} & offered

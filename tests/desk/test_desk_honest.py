@@ -402,12 +402,12 @@ def test_several_designs_stand_side_by_side_with_their_bands_and_notes(desk):
         desk.controls.form.send_change("cluster.devices", devices)
         panel.keep.click()
     panel.keep.click()  # the same once
-    rows = [[cell["text"] for cell in row] for row in panel.kept.rows]
+    rows = [[cell["text"] for cell in row] for row in panel.shortlist.rows]
     assert len(rows) == 3
-    names = panel.kept.names
-    for row, moment in zip(rows, desk.session.kept):
+    names = panel.shortlist.names
+    for row, moment in zip(rows, desk.session.alternatives):
         assert show("cost_usd", moment.given["cost_usd"]) in row[names.index("cost_usd")]
         assert "to" in row[names.index("cost_usd")]
         assert row[-1] == "as published"
-    panel.kept.pick(1)
+    panel.shortlist.pick(1)
     assert desk.design.cluster.devices == 8192

@@ -118,12 +118,16 @@ def test_every_control_says_what_it_is(desk):
             assert field["help"]
 
 
-def test_no_more_than_eight_inputs_are_up_front(desk):
+def test_what_a_review_asks_first_is_up_front_and_no_more(desk):
     front, plan, *folded = desk.controls.form.groups
-    assert len(front["fields"]) <= 8
+    assert len(front["fields"]) <= 14
     assert {"model.size", "model.experts", "cluster.devices", "cluster.scale_out"} <= {
         *front["fields"]
     }
+    assert {"job.tokens", "job.seq_len", "job.precision", "constraints.deadline_days"} <= {
+        *front["fields"]
+    }
+    assert "constraints.budget_usd" in front["fields"] and "plan.etp" not in plan["fields"]
     assert plan["title"].startswith("Plan")
     assert all(group["folded"] for group in folded)
 
@@ -157,12 +161,12 @@ def test_what_is_not_given_stands_on_its_slider_at_its_place_and_can_come_back(
 def test_interconnects_stand_from_slow_to_fast(desk):
     from scantling import catalogue
 
-    rates = [
-        catalogue.fabric(o["value"]).device_bytes_per_s
-        for o in desk.controls.form.field("cluster.scale_out")["options"]
-    ]
-    assert rates == sorted(rates)
-    assert len(rates) >= 8
+    options = desk.controls.form.field("cluster.scale_out")["options"]
+    assert len(options) >= 8
+    for group in {option["group"] for option in options}:
+        ids = [option["value"] for option in options if option["group"] == group]
+        rates = [catalogue.fabric(id).device_bytes_per_s for id in ids]
+        assert rates == sorted(rates)
 
 
 def test_the_notebook_is_two_clean_cells():

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from scantling import Design, assess
-from scantling_kits import kits, write
+from scantling_kits import kits, smoke_kit, write
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
@@ -252,6 +252,53 @@ def test_torchtitan_starts(name, tmp_path):
     assert abs(first - math.log(1024)) < 0.15
     assert (tmp_path / "run" / "checkpoint" / "step-4" / ".metadata").is_file()
     result(f"start torchtitan {name}", loss=first)
+
+
+SMOKES = {"fsdp": "zero3", "ddp": "none", "deepspeed": "zero2", "torchtitan": "zero3"}
+WHOLE = {"torchtitan": "checkpoint/step-{}/.metadata", "deepspeed": "checkpoints/**/step-{}"}
+
+
+@pytest.mark.parametrize("to", SMOKES)
+def test_a_smoke_test_runs_from_its_readme_alone(to, tmp_path):
+    """The two shell blocks of README.md: up to a save, then on from it to the end."""
+    data = tiny(8, SMOKES[to]).data() | {"model": "llama-3.1-8b"}
+    write(smoke_kit(assess(Design.from_data(data)), to), tmp_path / "kit")
+    page = (tmp_path / "kit" / "README.md").read_text()
+    first, again = re.findall(r"^```\n(.*?)\n```$", page, flags=re.M | re.S)
+    run = tmp_path / "kit" / "run"
+    environment = os.environ | {
+        "MASTER_PORT": str(free_port()),
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "GLOO_SOCKET_IFNAME": "lo",
+        "PATH": f"{PYTHON.parent}:{os.environ['PATH']}",
+    }
+    if to == "torchtitan":
+        environment |= {
+            "TOKENIZER": str(letters(tmp_path / "tokenizer")),
+            "PYTHONPATH": str(HERE / "cpu_titan"),
+        }
+    steps = []
+    for line in (first, again):
+        p = subprocess.run(
+            ["bash", "-c", line],
+            cwd=tmp_path / "kit",
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=900,
+        )
+        said = re.sub(r"\x1b\[[\d;]*m", "", p.stdout + p.stderr)
+        assert p.returncode == 0, said[-3000:]
+        if to == "torchtitan":
+            steps.append([int(n) for n in re.findall(r"step:\s+(\d+)\b.*?loss", said)])
+        else:
+            rows = (run / "metrics.jsonl").read_text().splitlines()
+            steps.append([json.loads(row)["step"] for row in rows])
+    assert max(steps[0]) == 10 and max(steps[1]) == 20
+    after = steps[1] if to == "torchtitan" else steps[1][len(steps[0]) :]
+    assert min(after) > 10, "it went on from the save"
+    result(f"smoke {to}", to=to)
 
 
 @pytest.mark.parametrize("name", [*STARTS, "context"])

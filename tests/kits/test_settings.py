@@ -10,9 +10,11 @@ import yaml
 from corpus import DENSE, MLA, spec
 from scantling import Design, assess
 from scantling_kits import FRAMEWORKS, framework, kits
+from scantling_kits.expressible import express
 from scantling_kits.frameworks import megatron_core as core
 from scantling_kits.frameworks.megatron_settings import OPTIONS, flag
 from scantling_kits.launched import launch_plan
+from scantling_kits.pages import kit
 from scantling_kits.settings import Chosen, Setting, always, chosen, release, there
 from scantling_kits.variables import VARIABLES
 
@@ -281,3 +283,42 @@ def test_amd_s_own_list():
     assert found["CUDA_DEVICE_MAX_CONNECTIONS"] == found["TORCH_NCCL_HIGH_PRIORITY"] == "1"
     assert found["HSA_NO_SCRATCH_RECLAIM"] == "1"
     assert not {name for name in found if name.startswith("NVTE_FWD")}
+
+
+@pytest.mark.parametrize("version", ["0.3.0", "0.4.0"])
+def test_torchtitan_s_names_go_by_its_release(version):
+    """torchtitan 0.3.0 (wheel) and main at b5bcd76, 21 August 2026: modules and fields renamed."""
+    old = {
+        "torchtitan.components.checkpoint import",
+        "HuggingFaceTextDataLoader",
+        "local_batch_size=",
+        "global_batch_size=",
+        "seq_len=4096",
+        "pipeline_parallel_microbatch_size=",
+    }
+    new = {
+        "torchtitan.components.checkpointer import",
+        "GrainDataLoader",
+        "num_tokens_per_microbatch_per_dp_rank=",
+        "num_tokens_per_train_step=",
+        "max_context_length=4096",
+        "num_pp_microbatches=",
+    }
+    data = spec(model=DENSE, plan=dict(tp=2, pp=2, sharding="zero3"))
+    launch = express(
+        assess(Design.from_data(data | {"name": "x"})), 0, framework("torchtitan"), "slurm"
+    )
+    pinned = replace(launch, framework=replace(launch.framework, version=version))
+    text = kit(pinned)["torchtitan_config.py"]
+    compile(text, "torchtitan_config.py", "exec")
+    there_, gone = (old, new) if version == "0.3.0" else (new, old)
+    assert all(word in text for word in there_)
+    assert not [word for word in gone if f"    {word}" in text or f"from {word}" in text]
+
+
+def test_a_stated_switch_is_not_replaced_by_a_stack_s_recipe():
+    """Experts in MXFP8 overlap their exchange from a release on, unless the design says otherwise
+    (deepseek_v3_pretrain_256gpu_b200_fp8mx_config does)."""
+    free = launched(deepseek("b200-sxm", pp=8, vpp=2, ep=8))
+    off = launched(deepseek("b200-sxm", pp=8, vpp=2, ep=8, moe_overlap=False))
+    assert (float(free.does.ep_overlap), float(off.does.ep_overlap)) == (1.0, 0.0)

@@ -19,7 +19,7 @@ from scantling.runs.frames import frame_of, table_of
 from scantling.runs.normalise import OWN, TEXT, WORDS, normalise, settled
 from scantling.runs.predict import COLUMNS, predict_frame
 from scantling.runs.read import read_runs, runs_of_text
-from scantling.runs.run_columns import columns, template
+from scantling.runs.run_columns import columns, plan_switches, template
 from scantling.runs.run_words import RULES
 from scantling.runs.to_cases import to_runs
 from validation import memory_fit as memory
@@ -334,7 +334,10 @@ def test_the_template_explains_every_column_and_its_row_is_predicted(tmp_path):
     path.write_text(template())
     lines = path.read_text().splitlines()
     (row,) = predict_frame(read_runs(path)).to_dict("records")
-    assert [line.split()[1] for line in lines[:-2]] == lines[-2].split(",") == list(columns())
+    every = [*columns(), *(switch.column for switch in plan_switches())]
+    assert [line.split()[1] for line in lines[:-2]] == lines[-2].split(",") == every
+    # what a plan has
+    assert {"schedule", "cp_type", "layer_split", "tp_overlap", "ep_overlap"} <= set(every)
     assert row["error"] == "" and row["fits"] == "true"
     assert row["params"] == catalogue_models.entry("llama-3.1-70b").published_params
 

@@ -11,7 +11,7 @@ from ..base.show import percent, seconds, share, size
 from ..base.units import HOUR_S
 from ..catalogue.words import PRECISIONS, Precision, Recompute, Sharding
 from ..endure.life import lived
-from ..physics.cases import FULL, ZERO3, accumulated
+from ..physics.cases import FULL, ZERO3, Cases, accumulated
 from ..physics.collectives import ring_s
 from ..physics.step import device_params, step_time
 from ..physics.wires import Wires, members_inside
@@ -23,6 +23,7 @@ from ..verdict.result import Avoid
 from .alternatives import alternatives, best_where, longer
 
 WORTH = 0.05  # a trap is listed when it costs at least this share of a step
+SLOWER_CARDS = (0.5, 0.25, 0.125)  # shares of the cards' rate that are looked at
 WORTH_GOODPUT = 0.01  # points of goodput from which hourly saves are a trap
 SMALL_BUCKET = 25e6  # bytes: the default of PyTorch's DistributedDataParallel
 LARGE_BUCKET = 0.5e9  # bytes, of frameworks that choose it by the latency
@@ -132,7 +133,7 @@ def _traps(search: Search, assessment: Assessment, every: bool = False) -> Itera
         f"tensor parallelism across nodes (tp above {link.domain:.0f})",
         tp > link.domain,
         "every layer's collectives would leave the scale-up domain for a network "
-        f"{times:.0f} times slower per device",
+        f"{times:.0f} times slower per device{_on_slower_cards(search, tp > link.domain)}",
         worth=0.0,  # nobody runs it: named wherever it is slower at all
     )
     yield from _sharding_alone(search, assessment)
@@ -156,6 +157,35 @@ def _traps(search: Search, assessment: Assessment, every: bool = False) -> Itera
         (ep == 1) & (model.experts > 1),
         "every rank would hold or gather all experts",
     )
+
+
+def _on_slower_cards(search: Search, across: Array) -> str:
+    """What decides whether tensor parallelism across nodes ruins a run: the step of its best plan
+    on the cards that there are, and on slower ones, against the best plan inside a domain there."""
+    rows = search.fastest(search.practised & across), search.fastest(search.practised & ~across)
+    if None in rows:
+        rows = search.fastest(across), search.fastest(~across)
+    far, near = rows
+    if far is None or near is None:
+        return ""
+    far_case, near_case = search.case(far), search.case(near)
+    more = []
+    for part in (1.0, *SLOWER_CARDS):
+        far_s, near_s = (
+            float(step_time(_with_cards(case, part)).total) for case in (far_case, near_case)
+        )
+        more.append(percent(far_s / near_s - 1, 0, "+"))
+    rates = ", ".join(f"{text} at {part:g} of it" for text, part in zip(more[1:], SLOWER_CARDS))
+    return (
+        f"; whether that ruins the step is a matter of the cards and of the layer's width: here "
+        f"{more[0]} against the best plan inside a domain at the cards' own rate, {rates}"
+    )
+
+
+def _with_cards(case: Cases, part: float) -> Cases:
+    """The case with cards at a part of their rate."""
+    out = case.link.out_bytes_per_s * part
+    return replace(case, link=replace(case.link, out_bytes_per_s=out))
 
 
 def _full_recompute(search: Search, assessment: Assessment, every: bool) -> Iterator[Trap]:

@@ -25,6 +25,8 @@ FIGURES: tuple[FigureKey, ...] = (
     "bubble_fraction",
     "memory_bytes.total",
     "oom_probability",
+    "likely.days",
+    "likely.cost_usd",
     "days",
     "goodput",
     "mtbf_s",
@@ -114,7 +116,9 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
     stated = [flat(one.design.data()) for one in from_all]
     fields = dict.fromkeys(field for one in stated for field in one if field != "name")
     rows = [_row("asked", field, field, [one.get(field) for one in stated]) for field in fields]
-    results: list[Result] = [{"verdict": one.verdict, **one.headline()} for one in from_all]
+    results: list[Result] = [
+        {"verdict": one.verdict, **one.headline(), "likely": one.likely.row()} for one in from_all
+    ]
     return Comparison(
         names=tuple(one.resolved.name for one in from_all),
         rows=(*(row for row in rows if row.differs), *plans(results), *figures(results)),

@@ -74,6 +74,29 @@ class Accelerator(Sourced):
         peaks = (self.bf16_flops, self.fp16_flops, self.fp32_flops)
         return next(peak for peak in peaks if not isnan(peak))
 
+    @property
+    def unpublished(self) -> Lines:
+        """Figures that no answer can do without and that nobody has published, as a design names
+        them."""
+        figures = {
+            "bf16_tflops": (self.bf16_flops, self.fp16_flops, self.fp32_flops),
+            "link_gbytes_per_s": (self.link_bytes_per_s,),
+        }
+        return tuple(name for name, values in figures.items() if all(map(isnan, values)))
+
+    def refusal(self, field: str = "cluster.accelerator") -> DesignError | None:
+        """Why no design of it can be worked out as the row stands; None where it can."""
+        if not self.unpublished:
+            return None
+        own = ", ".join(f"{name}: …" for name in self.unpublished)
+        missing = " and no ".join(self.unpublished)
+        return DesignError(
+            field,
+            self.id,
+            f"figures of your own for it, {{like: {self.id}, {own}}}",
+            problem=f"is {self.status}, and no {missing} of it is published",
+        )
+
     def peak_flops(self, precision: str) -> float:
         """Dense peak [FLOP/s] that a job of this precision is counted against.
 

@@ -75,6 +75,7 @@ def _accelerator(chip: Accelerator) -> Row:
         "scale_up_domain": chip.scale_up_domain,
         "node": chip.node,
         "aliases": chip.aliases,
+        "notes": chip.notes,
         "source": chip.source,
         "date": chip.date,
         "verified": chip.verified,

@@ -87,7 +87,7 @@ def offers(used: Sequence[Price]) -> str:
     """How many offers a price rests on, from how good sources, how far apart they lie and how old
     they are: what a buyer is asked about it. [USD an hour]"""
     ends = _ends([*used])
-    dates = sorted({p.date for p in used}, key=_month)
+    dates = sorted({p.date for p in used}, key=lambda date: (_month(date), date))
     parts = [
         f"{count} {words}"
         for rank, words in RANKS.items()

@@ -273,6 +273,8 @@ def _in_words(reply: Mapping[str, Any]) -> str:
 def _figure(key: str, value: Any) -> str:
     """A figure of an answer, with what it counts."""
     match key:
+        case "likely":
+            return f"likely {texts.pair(value['days'], value['cost_usd'])}"
         case "seq_len":
             return f"{value:,} tokens a sequence"
         case "micro_batch":

@@ -85,6 +85,9 @@ def build_cluster(spec: Mapping[str, Any]) -> tuple[Cluster, tuple[Assumed, ...]
     new = Derived(spec, "cluster")
     devices: int = spec["devices"]
     chip = resolve_accelerator(spec["accelerator"])
+    refusal = chip.refusal()
+    if refusal:
+        raise refusal
     named = _named_fabric(spec)
     node = _node(spec, chip, named)
     network = named or _usual_fabric(new, node)
@@ -337,7 +340,11 @@ def _sites(new: Derived, devices: int) -> _Sites:
 def _measured(new: Derived) -> NetworkMeasured:
     """What was measured of the network."""
     stated: Mapping[str, float] = new.stated.get("measured") or {}
-    rates = {name: stated.get(f"{name}_gbytes_per_s", nan) * GB for name in MEASURED}
+    rates = {
+        name: stated[f"{name}_gbytes_per_s"] * GB
+        for name in MEASURED
+        if f"{name}_gbytes_per_s" in stated
+    }  # what is not measured stays the record's own nan: equal clusters are equal
     return NetworkMeasured(**rates)
 
 

@@ -179,7 +179,8 @@ def _software(
         value = pins.pop(field, None) if section == "plan" else new.stated.get(field)
         usual_value = usual.get(switch.name, switch.default)
         if value is not None:
-            if switch.of(value) != usual_value:
+            # what the stack's recipes for experts would set is stated though it is the usual value
+            if switch.of(value) != usual_value or switch.name in does.mxfp8_experts:
                 stated[switch.name] = switch.of(value)
         elif field and concerned.get(switch.where, True):
             why = "what the stack does: " + switch.meaning

@@ -37,6 +37,7 @@ TEXT = (
     "source_url",
     "effort",
     "moe_dispatcher",
+    "layer_split",
 )
 OWN = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
 # settled columns that hold a word; the others hold numbers

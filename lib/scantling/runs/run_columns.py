@@ -68,10 +68,28 @@ def switch_bounds() -> dict[str, Bounds]:
     return {name: Bounds(switch.low, switch.high) for name, switch in software_switches().items()}
 
 
+def plan_switches() -> list[RunColumn]:
+    """Switches of the software that a design's plan or job sets, as columns of a table."""
+    return [
+        RunColumn(
+            column=name,
+            unit="",
+            kind="number",
+            low=f"{switch.low:.15g}",
+            high=f"{switch.high:.15g}",
+            example="",
+            description=f"{switch.meaning} ({switch.field} of a design); blank: the stack's",
+        )
+        for name, switch in software_switches().items()
+        if switch.field and name not in columns()
+    ]
+
+
 def template() -> str:
     """An empty table of runs: every column explained above the header, and one worked row."""
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(columns())
-    writer.writerow(column.example for column in columns().values())
-    return "".join(column.explanation for column in columns().values()) + table.getvalue()
+    every = [*columns().values(), *plan_switches()]
+    writer.writerow(column.column for column in every)
+    writer.writerow(column.example for column in every)
+    return "".join(column.explanation for column in every) + table.getvalue()

@@ -27,6 +27,7 @@ from ..catalogue.words import (
     CP_TYPES,
     DISPATCHERS,
     EFFORTS,
+    LAYER_SPLITS,
     MLPS,
     OFFLOADS,
     RECOMPUTES,
@@ -310,6 +311,16 @@ def schedules(f: Table, stacks: Sequence[Stack]) -> list[str]:
     ]
 
 
+def splits(f: Table) -> Array:
+    """How the layers of each row fall on stages: as stated, else evenly. Raises DesignError for a
+    word that is none."""
+    words = [str(word) or LAYER_SPLITS[0] for word in f["layer_split"]]
+    for word in words:
+        if word not in LAYER_SPLITS:
+            raise DesignError("layer_split", word, LAYER_SPLITS)
+    return codes(LAYER_SPLITS, words)
+
+
 def plans(f: Table, stacks: Sequence[Stack], domain: Array) -> Plan:
     """The plan of each row."""
     schedule = schedules(f, stacks)
@@ -335,4 +346,5 @@ def plans(f: Table, stacks: Sequence[Stack], domain: Array) -> Plan:
         recompute_share=np.minimum(np.nan_to_num(repeated, nan=1.0), 1.0),
         cp_type=codes(CP_TYPES, list(np.where(f["ulysses_sp"] > 1, "ulysses", cp_type))),
         offload=codes(OFFLOADS, [word or "none" for word in f["offload"]]),
+        layer_split=splits(f),
     )

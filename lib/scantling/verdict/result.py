@@ -416,11 +416,11 @@ def band_of(result: Result, key: FigureKey) -> str:
         case "cost_usd":
             low, high = result.get("cost_usd_low"), result.get("cost_usd_high")
         case "likely.days":
-            likely = result["likely"]
-            low, high = likely["days_low"], likely["days_high"]
+            if likely := result.get("likely"):
+                low, high = likely["days_low"], likely["days_high"]
         case "likely.cost_usd":
-            likely = result["likely"]
-            low, high = likely["cost_usd_low"], likely["cost_usd_high"]
+            if likely := result.get("likely"):
+                low, high = likely["cost_usd_low"], likely["cost_usd_high"]
     return "" if low is None or high is None or low == high else band(key, low, high)
 
 

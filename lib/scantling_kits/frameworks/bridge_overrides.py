@@ -217,8 +217,6 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             "model.moe_expert_rank_capacity_factor=1.5",
             "model.moe_paged_stash_buffer_size_factor_cuda=1.2",
             "model.moe_paged_stash_buffer_size_factor_cpu=1.0",
-            "model.use_transformer_engine_op_fuser=true",
-            "model.moe_mlp_glu_interleave_size=32",
         ]
     return out
 
@@ -350,6 +348,10 @@ def optimizer(launch: LaunchPlan) -> list[str]:
         return [
             f"optimizer.optimizer={hydra(whole)}",
             "optimizer.muon_momentum=0.95",
+            "optimizer.muon_nesterov=true",
+            "optimizer.muon_extra_scale_factor=1.0",
+            "optimizer.muon_fp32_matmul_prec='medium'",
+            "optimizer.muon_scalar_optimizer='adam'",
             "optimizer.muon_scale_mode='spectral'",
             "optimizer.muon_num_ns_steps=5",
             "optimizer.muon_tp_mode='blockwise'",
@@ -375,7 +377,7 @@ def formats(launch: LaunchPlan) -> list[str]:
             out.append("mixed_precision.reuse_grad_buf_for_mxfp8_param_ag=false")
     if precision == Precision.FP8_CURRENT:
         out.append("mixed_precision.first_last_layers_bf16=false")
-    if precision == Precision.NVFP4 and launch.plan.sharding != Sharding.ZERO1:
+    if precision == Precision.NVFP4 and not core.gathers_four(launch):
         out.append("mixed_precision.fp4_param_gather=false")
     if last := core.kept_layers(launch):
         out += [

@@ -219,8 +219,6 @@ def dispatch(launch: LaunchPlan) -> list[str]:
             "--moe-expert-rank-capacity-factor 1.5",
             "--moe-paged-stash-buffer-size-factor-cuda 1.2",
             "--moe-paged-stash-buffer-size-factor-cpu 1.0",
-            "--use-transformer-engine-op-fuser",
-            "--moe-mlp-glu-interleave-size 32",
         ]
     return out
 

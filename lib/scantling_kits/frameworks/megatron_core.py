@@ -203,9 +203,10 @@ def keeps_attention(launch: LaunchPlan) -> bool:
 
 
 def low_attention(launch: LaunchPlan) -> bool:
-    """Whether attention runs in 8 bit, as the step counts on."""
+    """Whether attention runs in 8 bit, as the step counts on: with captured iterations alone, as in
+    the makers' recipes (23 of 23 of GPT models)."""
     counted = launch.does.fp8_attention > 0 and launch.phase.precision == Precision.MXFP8
-    return bool(counted) and not keeps_attention(launch)
+    return bool(counted) and graphs(launch) == "whole" and not keeps_attention(launch)
 
 
 def attention_words(launch: LaunchPlan, lack: str) -> str:
@@ -227,6 +228,13 @@ def kept_layers(launch: LaunchPlan) -> int:
         return 0
     layers = launch.model.layers * blocks_of_layer(layers_of(launch.model.pattern))
     return 2 * round(KEPT_SHARE * layers / 2)
+
+
+def gathers_four(launch: LaunchPlan) -> bool:
+    """Whether weights are gathered in 4 bit: all of them under the distributed optimizer, as the
+    preset; none where some layers stay in bf16, as Nemotron's recipes."""
+    four = launch.phase.precision == Precision.NVFP4 and launch.plan.sharding == Sharding.ZERO1
+    return four and not kept_layers(launch)
 
 
 def layer_formats(launch: LaunchPlan) -> bool:
@@ -286,11 +294,23 @@ def paged_experts(launch: LaunchPlan) -> bool:
     m = launch.model
     return (
         dispatcher(launch) == "hybridep"
-        and launch.phase.precision == Precision.MXFP8
+        and launch.phase.precision in (Precision.MXFP8, Precision.NVFP4)
         and m.mlp == "swiglu"
         and not (m.mlp_bias or m.out_bias)
         and bool(launch.does.capacity_factor <= 0)
     )
+
+
+def fuses_experts(launch: LaunchPlan) -> bool:
+    """Whether grouped products apply their activation themselves (Transformer Engine's op fuser
+    over interleaved gates): in captured iterations, and in MXFP8 over HybridEP where the step
+    counts on it."""
+    m = launch.model
+    if not m.is_moe or m.mlp != "swiglu" or m.mlp_bias or m.out_bias:
+        return False
+    counted = bool(launch.does.fused_experts > 0) and launch.phase.precision == Precision.MXFP8
+    fused = counted and dispatcher(launch) == "hybridep" and launch.kin.transformer_engine
+    return fused or graphs(launch) == "whole"
 
 
 def captured_modules(launch: LaunchPlan) -> list[str]:

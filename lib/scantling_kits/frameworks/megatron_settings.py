@@ -238,12 +238,59 @@ def fully_experts(launch: LaunchPlan) -> bool:
     return fully(launch) and launch.model.is_moe
 
 
-def gathers_four(launch: LaunchPlan) -> bool:
-    """Weights are gathered in 4 bit."""
-    return launch.phase.precision == Precision.NVFP4 and launch.plan.sharding == Sharding.ZERO1
+def gated_engine(launch: LaunchPlan) -> bool:
+    """Gated experts on Transformer Engine."""
+    m = launch.model
+    return m.is_moe and m.mlp == "swiglu" and launch.kin.transformer_engine
+
+
+def shared_beside(launch: LaunchPlan) -> bool:
+    """Shared experts that run beside the plain exchange, where no other micro-batch does."""
+    m = launch.model
+    plain = not core.dispatcher(launch) and launch.plan.ep > 1
+    return bool(m.is_moe and m.shared_ffn_hidden and plain and not core.overlaps_exchange(launch))
+
+
+def whole_mxfp8(launch: LaunchPlan) -> bool:
+    """Captured iterations of experts in MXFP8."""
+    return whole_experts(launch) and launch.phase.precision == Precision.MXFP8
 
 
 OPTIONS: tuple[Setting, ...] = (
+    of_bridge(
+        "0.3.0",
+        gated_engine,
+        "model.bias_activation_fusion",
+        True,
+        "gate and activation in one kernel; Megatron-LM does so by default",
+        "recipes: 82 of 82 that say so",
+    ),
+    *of_both(
+        "0.11.0",
+        shared_beside,
+        "model.moe_shared_expert_overlap",
+        True,
+        "shared experts run beside the exchange of the others",
+        "recipes: 35, all that send tokens by alltoall and have shared experts",
+    ),
+    *of_both(
+        "0.18.0",
+        core.fuses_experts,
+        "model.use_transformer_engine_op_fuser",
+        True,
+        "grouped products that apply and cast the activation themselves",
+        "recipes: 65, in MXFP8 and in captured iterations",
+        bridge="0.6.0",
+    ),
+    *of_both(
+        "0.18.0",
+        core.fuses_experts,
+        "model.moe_mlp_glu_interleave_size",
+        32,
+        "gates and values in turns of 32, as those products read them",
+        "recipes: 57",
+        bridge="0.6.0",
+    ),
     *of_both(
         "0.14.0",
         fused_router,
@@ -371,7 +418,7 @@ OPTIONS: tuple[Setting, ...] = (
     ),
     *of_both(
         "0.18.0",
-        whole_experts,
+        whole_mxfp8,
         "model.high_priority_a2a_comm_stream",
         True,
         "the exchange goes before the products that it runs beside",
@@ -421,7 +468,7 @@ OPTIONS: tuple[Setting, ...] = (
     ),
     of_megatron(
         "0.15.0",
-        gathers_four,
+        core.gathers_four,
         "ddp.fp4_param_gather",
         True,
         "weights are gathered in 4 bit, as Megatron-Bridge's preset has it",

@@ -11,6 +11,7 @@ from scantling.catalogue.words import Precision, Recompute, Sharding
 from ..record import SEED, Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..render import render
 from ..schedule import schedule
+from ..settings import release
 from ..values import RunValues
 from .layers import gated, without_biases, without_parts
 from .megatron_core import dispatcher
@@ -250,6 +251,10 @@ def layer_names(launch: LaunchPlan) -> list[list[str]]:
     return stages
 
 
+# the last release that counts batches by sequences and reads text by HuggingFaceTextDataLoader;
+# main of 21 August 2026 (b5bcd76) has components.checkpointer, GrainDataLoader, batches in tokens
+# and num_pp_microbatches in their place
+LAST_BY_SEQUENCE = "0.3.0"
 OUT_OF_8_BIT = ("lm_head", "router.gate")  # config_registry.py of llama3 405B and deepseek_v3 671B
 IN_MXFP8 = ("attention", "shared_experts", "feed_forward")  # deepseek_v3_debugmodel_mxfp8
 MXFP8_ROWS = 128  # of an expert, which the quantization kernel of Blackwell takes together
@@ -319,6 +324,10 @@ class TitanValues:
     converters: list[str]
     converter_names: list[str]
     spmd_types: bool  # the back-end that NVFP4's products want
+    later: bool  # names of the releases after LAST_BY_SEQUENCE
+    micro_tokens: int  # of a data-parallel rank in a micro-batch
+    step_tokens: int
+    micro_batches: int  # of a pipeline in a step
 
 
 def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
@@ -361,6 +370,10 @@ def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
         converters=formats,
         converter_names=sorted(text.partition(".")[0] for text in formats),
         spmd_types=job.precision == Precision.NVFP4,
+        later=release(launch.framework.version) > release(LAST_BY_SEQUENCE),
+        micro_tokens=p.micro_batch * job.seq_len,
+        step_tokens=job.global_batch * job.seq_len,
+        micro_batches=p.grad_accum,
     )
 
 

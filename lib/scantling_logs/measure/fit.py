@@ -278,7 +278,7 @@ def match(name: str, memory_bytes: float) -> str | None:
         parts = chip.id.split("-")
         same_form = all((form in parts) == (form in words) for form in ("pcie", "nvl"))
         apart = abs(math.log(memory_bytes / chip.hbm_usable_bytes))
-        if parts[0] in words and same_form and apart < least:
+        if not {parts[0], *chip.aliases}.isdisjoint(words) and same_form and apart < least:
             best, least = chip.id, apart
     return best
 

@@ -167,8 +167,8 @@ def write(rows, figures, folder, readme=None, peaks=None) -> None:
 
 
 def short(text: str) -> str:
-    """The summary up to the end of its first table: what the read-me shows."""
-    return re.match(r".*?\n\n(?:\|[^\n]*\n)+", text, re.S)[0]
+    """The summary up to the end of its second table: what the read-me shows."""
+    return re.match(r"(?:.*?\n\n(?:\|[^\n]*\n)+){2}", text, re.S)[0]
 
 
 @click.command()

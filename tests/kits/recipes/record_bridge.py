@@ -199,9 +199,33 @@ def root_of(folder: Path) -> Path:
     raise SystemExit(f"{folder}: no megatron/bridge/perf_recipes in it")
 
 
+PRESETS = (
+    "bf16_mixed",
+    "fp16_mixed",
+    "bf16_with_fp8_delayed_scaling_mixed",
+    "bf16_with_fp8_current_scaling_mixed",
+    "bf16_with_fp8_subchannel_scaling_mixed",
+    "bf16_with_mxfp8_mixed",
+    "bf16_with_nvfp4_mixed",
+)
+
+
+def base() -> dict[str, Any]:
+    """What a kit's script starts from: the common recipe, and the presets of number formats."""
+    common = importlib.import_module("megatron.bridge.recipes.common")
+    formats = importlib.import_module("megatron.bridge.training.mixed_precision")
+    return {
+        "base": {
+            section: plain(value) for section, value in vars(common._pretrain_common()).items()
+        },
+        "presets": {name: plain(vars(formats)[name]()) for name in PRESETS},
+    }
+
+
 def main(folder: str) -> None:
     root = root_of(Path(folder))
     sys.meta_path.insert(0, Stubs(root))
+    print(json.dumps(base()))
     for name, recipe in recipes(root).items():
         row: dict[str, Any] = {"recipe": name}
         try:

@@ -86,7 +86,7 @@ def _draw_evidence(legend: bool) -> alt.LayerChart:
         "mfu:Q",
         title="MFU",
         axis=alt.Axis(labelExpr=PERCENT, tickCount=7),
-        scale=alt.Scale(nice=False, padding=44, zero=False),
+        scale=alt.Scale(nice=False, padding=alt.ExprRef("min(44, width / 12)"), zero=False),
     )
 
     def points(name: str, colour: str, shape: str, size: int) -> alt.Chart:

@@ -277,16 +277,23 @@ def _draw_tornado(key: str, legend: bool) -> alt.LayerChart:
     x = alt.X(
         "from:Q",
         title=title,
-        axis=alt.Axis(labelExpr=ticks, tickCount=7),
-        scale=alt.Scale(nice=False, padding=120, zero=False),
+        axis=alt.Axis(labelExpr=ticks, tickCount=alt.ExprRef("width < 300 ? 3 : 7")),
+        # room for the labels outside of the bars, but never most of a narrow picture
+        scale=alt.Scale(nice=False, padding=alt.ExprRef("min(120, width / 6)"), zero=False),
     )
 
     def label(test: str, align: Any, dx: int) -> alt.Chart:
         chart: alt.Chart = (
             over("bars")
             .transform_filter(test)
-            .mark_text(align=align, dx=dx, fontSize=10.5, style="soft-text")
-            .encode(alt.X("to:Q"), y, alt.Text("step:N"))
+            .mark_text(
+                align=align,
+                dx=dx,
+                fontSize=10.5,
+                opacity=alt.ExprRef("width < 300 ? 0 : 1"),  # they would stand on the names
+                style="soft-text",
+            )
+            .encode(alt.X("to:Q"), y, alt.Text("step:N"), tip())
         )
         return chart
 

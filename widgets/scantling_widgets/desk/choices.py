@@ -7,7 +7,9 @@ from math import ceil, floor, log10
 from typing import Any, Required, TypedDict
 
 from scantling import catalogue
-from scantling.base.show import bytes_per_s, params, ratio
+from scantling.base.show import params, ratio
+from scantling.base.units import GB
+from scantling.catalogue.hardware import Fabric
 from scantling.catalogue.models.entries import entries
 
 from .. import resources
@@ -86,13 +88,39 @@ def accelerators() -> tuple[Option, ...]:
 
 
 @cache
-def fabrics() -> tuple[Option, ...]:
-    """Scale-out fabrics from slow to fast, for a slider."""
+def fabrics(accelerator: str) -> tuple[Option, ...]:
+    """Scale-out fabrics from slow to fast: those of the nodes in which an accelerator is sold, then
+    those of no provider."""
     rows = [f for f in catalogue.fabrics("scale-out").values() if f.device_bytes_per_s > 0]
-    return tuple(
-        choice(f.id, f.id, long=f"{f.name}, {bytes_per_s(f.device_bytes_per_s)} per device")
-        for f in sorted(rows, key=lambda f: (f.device_bytes_per_s, f.name))
+    rows.sort(key=lambda f: (f.device_bytes_per_s, f.name))
+    nodes = [node for node in catalogue.nodes().values() if node.accelerator == accelerator]
+    sold = {node.scale_out for node in nodes}
+    usual = [f for f in rows if f.id in sold]
+    # what has no name but its own is part of one product
+    free = [f for f in rows if f.id not in sold and f.aliases and not f.provider]
+    return (
+        *(choice(f.id, _fabric_text(f), group="in nodes of this chip") for f in usual),
+        *(choice(f.id, _fabric_text(f), group="any cluster") for f in free),
     )
+
+
+def _fabric_text(fabric: Fabric) -> str:
+    return f"{fabric.name}, {gbits(fabric.device_bytes_per_s / GB)}"
+
+
+# rates of a device that are built: 25 Gbit/s to 1.6 Tbit/s
+NETWORK_GBYTES_PER_S = (3.125, 6.25, 12.5, 25.0, 50.0, 100.0, 200.0)
+
+
+def gbits(gbytes_per_s: float) -> str:
+    """A rate as networks are called."""
+    return f"{8 * gbytes_per_s:,.0f} Gbit/s"
+
+
+def network_rate(gbytes_per_s: float) -> Option:
+    """A rate of one device on the slider."""
+    text = gbits(gbytes_per_s)
+    return choice(gbytes_per_s, text, long=f"{text} per device")
 
 
 @cache

@@ -6,9 +6,11 @@ from math import inf
 from numbers import Real
 from typing import Any
 
+from scantling import catalogue
 from scantling.base.quantities.table import quantity
 from scantling.base.records import record
 from scantling.base.show import bytes_per_s
+from scantling.base.units import GB
 from scantling.catalogue.stacks import stacks
 from scantling.design.design import Design
 from scantling.design.fields import FieldFacts, Kind
@@ -43,6 +45,9 @@ class ControlState:
     asks: bool = False
     wide: bool = False
     disabled: bool = False
+    typed: str = (
+        ""  # what stands in the box beside a slider, to be changed; empty where there is none
+    )
 
 
 @record
@@ -136,6 +141,7 @@ class Control:
         unit: str = "",
         wide: bool = False,
         disabled: bool = False,
+        typed: str = "",
     ) -> ControlState:
         """A slider that stands at `value`."""
         return ControlState(
@@ -148,6 +154,7 @@ class Control:
             unit=unit,
             wide=wide,
             disabled=disabled,
+            typed=typed,
         )
 
 
@@ -192,6 +199,7 @@ class Slider(Control):
     near: float = 0.0  # share of the value
     most: Callable[[Resolved], float] | None = None  # upper end of the ladder in a design
     needs: Callable[[Resolved], Any] | None = None  # without it the slider is idle
+    typed: bool = False  # whether a number may be typed beside it
 
     def state(self, now: Moment) -> ControlState:
         design = now.resolved
@@ -201,7 +209,8 @@ class Slider(Control):
         ladder = [v for v in self.steps(design) if v <= most and not abs(v - value) < near]
         options = [choice(v, self.short(v), long=self.long(v)) for v in with_value(ladder, value)]
         idle = self.needs is not None and not self.needs(design)
-        return self._slider(now, value, options, disabled=idle)
+        typed = self.short(value).replace(" seq", "").replace(" tok", "") if self.typed else ""
+        return self._slider(now, value, options, disabled=idle, typed=typed)
 
 
 @record
@@ -247,17 +256,35 @@ class ModelList(Control):
 
 
 @record
-class FabricSlider(Control):
-    """The scale-out network as a slider from slow to fast."""
+class NetworkRate(Control):
+    """What the network gives a device, one direction, as people name it: Gbit/s."""
 
     def state(self, now: Moment) -> ControlState:
-        return self._slider(now, now.resolved.cluster.scale_out, choices.fabrics(), wide=True)
+        value = now.resolved.cluster.scale_out_bytes_per_s / GB
+        ladder = [v for v in choices.NETWORK_GBYTES_PER_S if abs(v - value) > 1e-3 * value]
+        options = [choices.network_rate(v) for v in with_value(ladder, value)]
+        return self._slider(now, value, options)
 
     def help_text(self, now: Moment) -> str:
+        fabric = catalogue.fabric(now.resolved.cluster.scale_out)
         rate = bytes_per_s(now.resolved.cluster.scale_out_bytes_per_s)
         return (
-            f"Scale-out network between nodes, from slow to fast; now {rate} per device, "
-            "one direction."
+            f"Scale-out bandwidth of one device, one direction; now {rate}. Latency and efficiency "
+            f"stay those of the fabric, {fabric.name}."
+        )
+
+
+@record
+class FabricList(Control):
+    """The scale-out networks that this chip is sold with, and those of no provider."""
+
+    def state(self, now: Moment) -> ControlState:
+        cluster = now.resolved.cluster
+        return self._list(now, cluster.scale_out, choices.fabrics(cluster.accelerator.id))
+
+    def help_text(self, now: Moment) -> str:
+        return (
+            "Scale-out network between nodes. Choosing one brings its own rate, latency and ports."
         )
 
 

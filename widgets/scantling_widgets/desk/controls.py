@@ -15,8 +15,9 @@ from .choices import Option, choice, params_text, whole
 from .control import (
     Control,
     Entry,
-    FabricSlider,
+    FabricList,
     ModelList,
+    NetworkRate,
     OneOf,
     Pin,
     Rate,
@@ -199,6 +200,7 @@ _DESIGN: tuple[Control, ...] = (
         steps=_decades(1e9, 1e13),
         short=params_text,
         long=_long_size,
+        typed=True,
         swept=True,
         coarse=True,
     ),
@@ -223,6 +225,7 @@ _DESIGN: tuple[Control, ...] = (
         steps=_whole_node_counts,
         short=whole,
         long=_long_devices,
+        typed=True,
         swept=True,
         coarse=True,
     ),
@@ -234,7 +237,34 @@ _DESIGN: tuple[Control, ...] = (
         rows=_accelerators,
         swept=True,
     ),
-    FabricSlider(field="cluster.scale_out", label="Interconnect", swept=True),
+    NetworkRate(
+        field="cluster.scale_out_gbytes_per_s_per_device", label="Network rate", swept=True
+    ),
+    FabricList(field="cluster.scale_out", label="Fabric", swept=True),
+    Slider(
+        field="job.tokens",
+        label="Tokens",
+        help="Tokens trained on. Without them there are no days and no cost.",
+        of_phase=True,
+        value=lambda design: design.main_phase.tokens,
+        steps=_decades(1e10, 1e14),
+        short=_short_tokens,
+        long=_long_tokens,
+        typed=True,
+        swept=True,
+    ),
+    Slider(
+        field="job.seq_len",
+        label="Sequence",
+        help="Tokens in one sequence.",
+        of_phase=True,
+        value=lambda design: design.main_phase.seq_len,
+        steps=_sequences,
+        short=_short_sequence,
+        long=_long_sequence,
+        typed=True,
+        swept=True,
+    ),
     Slider(
         field="job.global_batch",
         label="Global batch",
@@ -244,8 +274,20 @@ _DESIGN: tuple[Control, ...] = (
         steps=_octaves(8, 131072),
         short=_short_batch,
         long=_long_batch,
+        typed=True,
         swept=True,
     ),
+    OneOf(
+        field="job.precision",
+        label="Precision",
+        help="Number format of the matrix products; what this accelerator has.",
+        of_phase=True,
+        value=lambda design: design.main_phase.precision,
+        rows=_precisions,
+        swept=True,
+    ),
+    Entry(field="constraints.deadline_days", label="Deadline"),
+    Entry(field="constraints.budget_usd", label="Budget"),
 )
 
 _PLAN: tuple[Control, ...] = (
@@ -255,7 +297,6 @@ _PLAN: tuple[Control, ...] = (
     Pin(field="plan.vpp", label="VPP", octave=(1.0, 1.5)),
     Pin(field="plan.dp", label="DP", octave=(1.0, 1.5)),
     Pin(field="plan.ep", label="EP", swept=True),
-    Pin(field="plan.etp", label="ETP"),
     Pin(field="plan.micro_batch", label="Micro-b.", axis="Micro-batch", swept=True),
     Pin(field="plan.sharding", label="Sharding", swept=True),
     Pin(field="plan.schedule", label="Schedule", swept=True),
@@ -273,37 +314,6 @@ _JOB: tuple[Control, ...] = (
         long=_long_top_k,
         most=lambda design: design.model.experts,
         needs=lambda design: design.model.experts,
-        swept=True,
-    ),
-    Slider(
-        field="job.seq_len",
-        label="Sequence",
-        help="Tokens in one sequence.",
-        of_phase=True,
-        value=lambda design: design.main_phase.seq_len,
-        steps=_sequences,
-        short=_short_sequence,
-        long=_long_sequence,
-        swept=True,
-    ),
-    Slider(
-        field="job.tokens",
-        label="Tokens",
-        help="Tokens trained on. Without them there are no days and no cost.",
-        of_phase=True,
-        value=lambda design: design.main_phase.tokens,
-        steps=_decades(1e10, 1e14),
-        short=_short_tokens,
-        long=_long_tokens,
-        swept=True,
-    ),
-    OneOf(
-        field="job.precision",
-        label="Precision",
-        help="Number format of the matrix products; what this accelerator has.",
-        of_phase=True,
-        value=lambda design: design.main_phase.precision,
-        rows=_precisions,
         swept=True,
     ),
     OneOf(
@@ -332,7 +342,7 @@ _JOB: tuple[Control, ...] = (
     Entry(field="job.routing", label="Routing", of_phase=True),
     Entry(field="job.expert_skew", label="Expert skew", of_phase=True),
     Entry(field="job.capacity_factor", label="Capacity factor", of_phase=True),
-    Entry(field="job.node_limit", label="Nodes of a token", of_phase=True),
+    Entry(field="job.node_limit", label="Nodes per token", of_phase=True),
     Entry(field="job.document_tokens", label="Packed documents", of_phase=True),
     Entry(
         field="job.phases",
@@ -381,7 +391,7 @@ _SITE: tuple[Control, ...] = (
         taken=lambda design: design.cluster.storage,
         rows=catalogue.storages,
     ),
-    Entry(field="cluster.storage_client_gbytes_per_s", label="Writes of a node's client"),
+    Entry(field="cluster.storage_client_gbytes_per_s", label="Storage client"),
     Entry(
         field="cluster.node",
         label="Node",
@@ -406,11 +416,6 @@ _SITE: tuple[Control, ...] = (
     Entry(field="cluster.rails", label="Rails"),
     Entry(field="cluster.leaf_devices", label="Devices of a leaf"),
     Entry(field="cluster.topology", label="Topology", taken=lambda design: design.cluster.topology),
-    Entry(
-        field="cluster.scale_out_gbytes_per_s_per_device",
-        label="Network of a device",
-        taken=lambda design: design.cluster.scale_out_bytes_per_s / GB,
-    ),
     Entry(field="cluster.measured.all_reduce_gbytes_per_s", label="Measured all-reduce"),
     Entry(field="cluster.measured.all_reduce_in_node_gbytes_per_s", label="The same in a node"),
     Entry(field="cluster.measured.all_to_all_gbytes_per_s", label="Measured all-to-all"),
@@ -434,17 +439,15 @@ _SITE: tuple[Control, ...] = (
     ),
 )
 
-_SEVERAL_SITES_IN_STEP: tuple[Control, ...] = (
-    Entry(field="job.sync.kind", label="Kept in step by"),
+_SEVERAL_SITES: tuple[Control, ...] = (
+    Entry(field="job.sync.kind", label="Synchronised by"),
     Entry(field="job.sync.local_steps", label="Local steps"),
     Entry(field="job.sync.compress_bits", label="Bits exchanged"),
     Entry(field="job.sync.outer_optimizer", label="Outer optimizer"),
     Entry(field="job.sync.overlap", label="Exchange hidden"),
 )
 
-_SHIPPED: tuple[Control, ...] = (
-    Entry(field="constraints.deadline_days", label="Deadline"),
-    Entry(field="constraints.budget_usd", label="Budget"),
+_LIMITS: tuple[Control, ...] = (
     Entry(field="constraints.min_mfu", label="MFU at least"),
     Entry(field="constraints.min_goodput", label="Goodput at least"),
     Entry(field="constraints.max_checkpoint_overhead", label="Save overhead ≤"),
@@ -455,14 +458,14 @@ _SHIPPED: tuple[Control, ...] = (
     Entry(field="constraints.max_oom_probability", label="OOM risk ≤"),
     Entry(field="constraints.max_power_mw", label="Power at most"),
 )
-_NAMED = {control.field for control in _SHIPPED}
+_NAMED = {control.field for control in (*_DESIGN, *_LIMITS)}
 # those of extensions, called as their records are
 _ADDED = tuple(
     Entry(field=f"constraints.{name}", label=constraint.name.capitalize())
     for name, constraint in CONSTRAINTS.items()
     if f"constraints.{name}" not in _NAMED
 )
-_CONSTRAINTS: tuple[Control, ...] = (*_SHIPPED, *_ADDED)
+_CONSTRAINTS: tuple[Control, ...] = (*_LIMITS, *_ADDED)
 
 _FAILURES_PRICES_MEASURED: tuple[Control, ...] = (
     Rate(
@@ -557,7 +560,7 @@ _FAILURES_BY_CAUSE: tuple[Control, ...] = tuple(
     control for cause, name in _CAUSES.items() for control in _of_cause(cause, name)
 )
 
-_SLOW_SILENT_AND_WEAK_PARTS: tuple[Control, ...] = (
+_STRAGGLERS: tuple[Control, ...] = (
     Entry(field="reliability.sdc.per_1000_node_days", label="Silent corruption"),
     Entry(
         field="reliability.sdc.check_every_s",
@@ -573,15 +576,16 @@ _SLOW_SILENT_AND_WEAK_PARTS: tuple[Control, ...] = (
     Entry(field="reliability.link_flaps.seconds", label="Stall of a flap"),
 )
 
-_A_MACHINE_THAT_IS_OWNED: tuple[Control, ...] = (
+_OWNED: tuple[Control, ...] = (
     Entry(field="prices.owned.capex_usd", label="Machine"),
     Entry(field="prices.owned.years", label="Written off over"),
     Entry(field="prices.owned.staff_usd_per_year", label="Staff"),
-    Entry(field="prices.owned.network_usd", label="Network beside it"),
-    Entry(field="prices.owned.storage_usd", label="Storage beside it"),
+    Entry(field="prices.owned.network_usd", label="Network, apart"),
+    Entry(field="prices.owned.storage_usd", label="Storage, apart"),
 )
 
 _PLAN_IN_DETAIL_SOFTWARE: tuple[Control, ...] = (
+    Pin(field="plan.etp", label="ETP"),
     StackList(field="stack", label="Software", help="Training software that runs the plan."),
     Entry(field="stack.release", label="Release"),
     Entry(field="plan.sp", label="Sequence parallel", figure="plan.sp"),
@@ -697,7 +701,7 @@ _CORPUS: tuple[Control, ...] = (
     Entry(field="job.corpus.near_share", label="After near dedup"),
     Entry(field="job.corpus.keep_share", label="After filters"),
     Entry(field="job.corpus.dedup", label="Deduplication"),
-    Entry(field="job.corpus.tokens_per_byte", label="Tokens of a byte"),
+    Entry(field="job.corpus.tokens_per_byte", label="Tokens per byte"),
     Entry(field="job.corpus.cores", label="Cores"),
     Entry(field="job.corpus.extract_mbytes_per_s_per_core", label="Extraction"),
     Entry(field="job.corpus.exact_mbytes_per_s_per_core", label="Exact dedup"),
@@ -712,16 +716,16 @@ _CORPUS: tuple[Control, ...] = (
 
 GROUPS = (
     Group(title="Design", controls=_DESIGN),
-    Group(title="Plan: auto is searched, the others are fixed", controls=_PLAN),
+    Group(title="Plan: auto is searched", controls=_PLAN),
     Group(title="Job", controls=_JOB),
     Group(title="Site", controls=_SITE),
-    Group(title="Several sites in step", controls=_SEVERAL_SITES_IN_STEP),
-    Group(title="Constraints", controls=_CONSTRAINTS),
+    Group(title="Training over several sites", controls=_SEVERAL_SITES),
+    Group(title="Further constraints", controls=_CONSTRAINTS),
     Group(title="Failures, prices, measured", controls=_FAILURES_PRICES_MEASURED),
     Group(title="Checkpoints", controls=_CHECKPOINTS),
     Group(title="Failures by cause", controls=_FAILURES_BY_CAUSE),
-    Group(title="Slow, silent and weak parts", controls=_SLOW_SILENT_AND_WEAK_PARTS),
-    Group(title="A machine that is owned", controls=_A_MACHINE_THAT_IS_OWNED),
+    Group(title="Stragglers, silent errors, flaps", controls=_STRAGGLERS),
+    Group(title="Owned machine", controls=_OWNED),
     Group(title="Plan in detail, software", controls=_PLAN_IN_DETAIL_SOFTWARE),
     Group(title="Model shape", controls=_MODEL_SHAPE),
     Group(title="Corpus", controls=_CORPUS),

@@ -28,6 +28,7 @@ class Control(Part):
         "asks": False,
         "wide": False,
         "disabled": False,
+        "typed": "",
     }
 
     field: str
@@ -42,6 +43,7 @@ class Control(Part):
     asks: bool
     wide: bool
     disabled: bool
+    typed: str
 
     shown: ControlState | None = None
 
@@ -63,6 +65,7 @@ class Control(Part):
         self.asks = state.asks
         self.wide = state.wide
         self.disabled = state.disabled
+        self.typed = state.typed
 
 
 class Form(Part):

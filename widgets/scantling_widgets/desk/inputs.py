@@ -30,6 +30,7 @@ _OF_THE_NODE = (
     "scale_up_domain",
     "scale_up",
     "scale_out",
+    "scale_out_gbytes_per_s_per_device",
     "nics_per_node",
     "pod_devices",
     "host_memory_gb",
@@ -107,6 +108,8 @@ def _with_fault(shown: list[GroupState], refusal: Refusal) -> list[GroupState]:
 
 
 def _faulty(state: ControlState, refusal: Refusal) -> ControlState:
+    if state.made == "slider" and isinstance(refusal.tried, str):
+        return replace(state, fault=refusal.text, typed=refusal.tried)
     if state.field == refusal.moved and refusal.tried is not None:
         # so that it can be mended, or moved on
         return replace(state, fault=refusal.text, value=refusal.tried)
@@ -139,13 +142,15 @@ def changes(now: Moment, field: str, value: Any) -> dict[str, Any]:
     if field == "model":
         return {field: value} if value else {}
     if field == "model.size":
-        return _by_size(value, model.experts, model.top_k)
+        size = number(field, value) if isinstance(value, str) else value
+        return _by_size(size, model.experts, model.top_k)
     if field == "model.experts":
         return _experts(now, int(value))
     if field == "cluster.accelerator":
         return _accelerator(now, value)
     if field == "cluster.scale_out":
-        return {field: value, "cluster.nics_per_node": None}
+        own = ("cluster.nics_per_node", "cluster.scale_out_gbytes_per_s_per_device")
+        return {field: value, **dict.fromkeys(own)}
     if field.endswith(".tokens"):
         value = value or None
     if isinstance(value, str):

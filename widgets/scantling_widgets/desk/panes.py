@@ -98,7 +98,7 @@ class HeadlinePane(Pane):
             "sd-headline",
             box("sd-line-of", self.fault, self.dismiss),
             self.strip,
-            box("sd-line-of sd-said", self.line, self.fix),
+            box("sd-line-of sd-message", self.line, self.fix),
         )
 
     def show(self) -> None:

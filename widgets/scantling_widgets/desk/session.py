@@ -60,7 +60,7 @@ class Refusal:
 
 
 @record
-class Kept:
+class Alternative:
     """A design that is kept beside others, and what the models say of it."""
 
     design: Design
@@ -95,7 +95,7 @@ class Session(traitlets.HasTraits):
     before    what was there before the last change
     named     the design that the name on the desk was given to
     reference the design it is compared with, or None
-    kept      designs side by side
+    alternatives  designs side by side
     refusal   why the last change was not taken, or None; `now` is then still the last valid one
     fault     text of an unexpected error (with its traceback), or None
 
@@ -128,7 +128,7 @@ class Session(traitlets.HasTraits):
         self.named = open_design(design)
         self.now = self._moment(self.named)
         self.first = self.before = self.now
-        self.kept: list[Kept] = []
+        self.alternatives: list[Alternative] = []
         self._publish()
 
     def _moment(self, design: Design, quick: bool = False) -> Moment:
@@ -320,8 +320,8 @@ class Session(traitlets.HasTraits):
     def keep(self) -> None:
         """Keep the design on the desk beside others."""
         with self.lock:
-            if self.now.design not in [kept.design for kept in self.kept]:
-                self.kept.append(Kept(design=self.now.design, given=self.now.given))
+            if self.now.design not in [other.design for other in self.alternatives]:
+                self.alternatives.append(Alternative(design=self.now.design, given=self.now.given))
 
     def refer(self) -> None:
         """Compare with the design that is on the desk now; a second time lets it go."""

@@ -122,7 +122,11 @@ BLOCK_KINDS = TableSpec(
 PLANS = TableSpec(
     file_name="plans",
     label="Best plans, fastest first",
+    # what decides stands in front: on a narrow screen the axes are what scrolls
     names=(
+        "step_s",
+        "mfu",
+        "memory_bytes",
         "tp",
         "cp",
         "pp",
@@ -134,9 +138,6 @@ PLANS = TableSpec(
         "sharding",
         "schedule",
         "recompute",
-        "step_s",
-        "mfu",
-        "memory_bytes",
         "devices_used",
     ),
     left=("rank", "sharding", "schedule", "recompute"),
@@ -254,7 +255,7 @@ DESIGN_DIFFERENCES = TableSpec(
 )
 COMPARISON = TableSpec(
     file_name="comparison",
-    label="Numbers that differ",
+    label="The figures that decide, beside the reference",
     names=("quantity", "reference", "now", "difference"),
     left=("quantity",),
     labels={
@@ -263,7 +264,7 @@ COMPARISON = TableSpec(
         "now": "On the desk",
         "difference": "Difference",
     },
-    empty="Every number is the same.",
+    empty="Set a reference to compare with.",
     sortable=False,
 )
 NEAREST_RUNS = TableSpec(
@@ -271,12 +272,12 @@ NEAREST_RUNS = TableSpec(
     label="Nearest published runs",
     names=(
         "model",
+        "mfu",
+        "mfu_predicted",
         "accelerator",
         "devices",
         "stack",
         "plan",
-        "mfu",
-        "mfu_predicted",
         "differs",
         "source",
     ),
@@ -351,14 +352,14 @@ DOMAINS = TableSpec(
     label="Failure domains: what one loss takes out",
     names=(
         "what",
-        "devices",
-        "replicas_stalled",
-        "events_per_run",
-        "days_between",
-        "recovers",
-        "loss_s",
         "days_lost",
         "usd_lost",
+        "events_per_run",
+        "loss_s",
+        "days_between",
+        "devices",
+        "replicas_stalled",
+        "recovers",
     ),
     left=("what", "recovers"),
     wrap=("what", "recovers"),

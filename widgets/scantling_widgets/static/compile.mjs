@@ -25,7 +25,7 @@ from importlib._bootstrap_external import _code_to_hash_pyc as pyc
 
 LEFT = re.compile(r"\\.(pyi|pyx|pxd|h|a|c)$|/tests?/|^numpy/f2py/|^(_pyrepl|xmlrpc|wsgiref)/|^(pdb|doctest|imaplib|mailbox)[.]py$")
 sys.path.insert(0, "/scantling")
-from scantling.base.words import yaml_of
+from scantling.base.files import yaml_of
 from scantling_widgets.desk import page_worker
 said = []
 hear = page_worker.begin(said.append, None)

@@ -51,7 +51,7 @@ kinds.link = ({ model, el }) => {
   button.type = "button"; button.textContent = model.get("description");
   button.title = ours() ? "Copy the address that opens this design" : "Copy what opens this design: behind the address of the desk's page, or as open_desk(\"…\")";
   button.addEventListener("click", async () => {
-    const text = ours() ? location.href : model.get("value");
+    const text = ours() ? location.origin + location.pathname + "#" + model.get("value") : model.get("value");   // no token of this server
     try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { prompt("The link of this design:", text); }
     setTimeout(() => { button.textContent = model.get("description"); }, 2000);
   });

@@ -65,6 +65,7 @@ kinds.form = ({ model, el, draw, part }) => {
     const out = make("output", "sd-out", row);
     out.setAttribute("for", id);
     let now = spec;
+    if (spec.typed) typing(out, row, () => now);
     const say = () => {
       const option = now.options[input.valueAsNumber] ?? { text: "" };
       out.textContent = option.text;
@@ -85,6 +86,26 @@ kinds.form = ({ model, el, draw, part }) => {
       input.disabled = Boolean(next.disabled);
       say();
     };
+  }
+
+  // the value beside a slider as a box: a number is typed there, and the slider follows
+  function typing(out, row, current) {
+    const box = make("input", "sd-out sd-typed", row);
+    box.type = "text"; box.inputMode = "decimal"; box.autocomplete = "off";
+    box.setAttribute("aria-label", current().label + ", typed");
+    box.title = "Type a number: 24,000, 30B, 1.5T";
+    out.classList.add("sd-behind");
+    const show = () => { if (document.activeElement !== box) box.value = current().fault ? current().typed : out.textContent; };
+    new MutationObserver(show).observe(out, { childList: true, characterData: true, subtree: true });
+    box.addEventListener("focus", () => { box.value = current().typed; box.select(); });
+    box.addEventListener("blur", show);
+    box.addEventListener("keydown", event => {
+      if (event.key === "Enter") box.blur();
+      if (event.key === "Escape") { box.value = current().typed; box.blur(); }
+    });
+    box.addEventListener("change", () => { if (box.value.trim() && box.value.trim() !== current().typed) propose(current().field, box.value.trim(), true); });
+    row.classList.add("sd-has-box");
+    row.showTyped = show;
   }
 
   function list(spec, row, id) {
@@ -167,6 +188,7 @@ kinds.form = ({ model, el, draw, part }) => {
       control.setAttribute("aria-invalid", wrong ? "true" : "false");
       if (wrong) control.setAttribute("aria-describedby", fault.id); else control.removeAttribute("aria-describedby");
       fault.textContent = wrong;
+      row.showTyped?.();
     });
     child.on("change", rows.get(spec.field));
     rows.get(spec.field)();

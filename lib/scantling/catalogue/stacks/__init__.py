@@ -122,6 +122,7 @@ class Stack:
     offers: Mapping[str, tuple[str | float, ...]] = field(default_factory=dict)
     offers_source: str = ""
     chips: str = ""  # vendor stacks of families.csv on which anybody may run it, with a kit
+    kit: str = ""  # framework whose launch kit starts it; "": none does
     # ways of going on after a failure that it, as its kit starts it, has: the best first
     recovers: Lines = ("in-place", "restart")
     unmeasured: str = ""  # what stands in because no published run supports constants of its own

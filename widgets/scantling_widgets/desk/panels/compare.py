@@ -5,18 +5,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scantling.advise.comparison import changed
-from scantling.base.quantities import table as quantities
-from scantling.base.quantities.table import band_in
+from scantling.base.quantities.table import band_in, quantity
 from scantling.design.design import Design
 
 from ...charts.parts import Button, Field, Part
 from ...words import at, plain, show, withheld
 from .. import headline, tables, theme
-from ..session import Kept
+from ..session import Alternative
 from ..table import Cell, Row, cell
 from .base import Panel
 
 _MARKS = {"": "", "better": "good", "worse": "bad"}
+# the figures by which two designs are compared
+_DECIDING = (
+    "verdict",
+    "days",
+    "cost_usd",
+    "mfu_shown",
+    "step_s",
+    "goodput",
+    "memory_bytes.total",
+    "bubble_fraction",
+    "devices_used",
+    "energy_kwh",
+)
 
 
 class Compare(Panel):
@@ -25,7 +37,7 @@ class Compare(Panel):
 
     def build(self) -> Sequence[Part]:
         self.hint = theme.text()
-        self.kept = self.choice_of(tables.KEPT_DESIGNS, self._pick)
+        self.shortlist = self.choice_of(tables.KEPT_DESIGNS, self._pick)
         self.fields = self.list_of(tables.DESIGN_DIFFERENCES)
         self.numbers = self.list_of(tables.COMPARISON)
         self.notes = Field(description="Notes to the decision", lines=3, cls="sd-wide-field")
@@ -33,10 +45,12 @@ class Compare(Panel):
         self.keep = Button("Keep this design", self._keep, "Put it beside others in the table")
         self.forget = Button("Forget all", self._forget)
         return [
-            theme.card("Side by side", theme.row(self.keep, self.forget), self.kept, self.notes),
             self.hint,
-            theme.card("Design", self.fields),
-            theme.card("Result", self.numbers),
+            theme.card(self.numbers.label, self.numbers),
+            theme.card("Fields that differ", self.fields),
+            theme.card(
+                "Side by side", theme.row(self.keep, self.forget), self.shortlist, self.notes
+            ),
         ]
 
     def _noted(self, text: str) -> None:
@@ -48,11 +62,11 @@ class Compare(Panel):
         self._show_kept()
 
     def _forget(self) -> None:
-        self.session.kept.clear()
+        self.session.alternatives.clear()
         self._show_kept()
 
     def _show_kept(self) -> None:
-        moments = self.session.kept
+        moments = self.session.alternatives
         rows = [
             [
                 cell(f"{i + 1}", i),
@@ -61,20 +75,19 @@ class Compare(Panel):
             ]
             for i, moment in enumerate(moments)
         ]
-        self.kept.fill(rows, [moment.given for moment in moments])
+        self.shortlist.fill(rows, [moment.given for moment in moments])
 
-    def _figures(self, moment: Kept) -> list[Cell]:
+    def _figures(self, moment: Alternative) -> list[Cell]:
         """Figures with their bands; of a plan that does not fit, those that it has."""
-        given, out = moment.given, []
-        for key in self.kept.names[2:-1]:
-            value, spread = at(given, key), band_in(given, key)
-            if withheld(given, key):
-                value, spread = None, ""
-            out.append(cell(show(key, value) + (f" ({spread})" if spread else ""), value))
-        return [*out, cell(moment.design.notes or "")]
+        figures = moment.given
+        cells = [
+            cell(_banded(figures, key), None if withheld(figures, key) else at(figures, key))
+            for key in self.shortlist.names[2:-1]
+        ]
+        return [*cells, cell(moment.design.notes or "")]
 
     def _pick(self, index: int) -> None:
-        self.session.put(self.session.kept[index].design)
+        self.session.put(self.session.alternatives[index].design)
 
     def draw(self) -> None:
         session = self.session
@@ -92,7 +105,7 @@ class Compare(Panel):
         self.hint.value = f"<p>Reference: <b>{title}</b></p>"
         moved = changed(session.reference.design, session.now.design)
         self.fields.rows = [[field, *map(say, ends)] for field, ends in moved.items()]
-        self.numbers.rows = differing(session.reference.given, session.now.given)
+        self.numbers.rows = compared(session.reference.given, session.now.given)
 
 
 def _differs(first: Design, own: Design) -> str:
@@ -110,25 +123,27 @@ def say(value: Any) -> str:
     return "—" if value is None else plain(value)
 
 
-def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Row]:
-    """Rows of every quantity that the two assessments give differently."""
-    better: dict[str, bool | None] = {card.key: card.more_is_better for card in headline.CARDS}
+def compared(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Row]:
+    """A row for each figure that decides, the same or not, with its band in the cell."""
+    better: dict[str, bool | None] = {c.key: c.more_is_better for c in headline.CARDS}
     rows: list[Row] = []
-    for key, quantity in quantities.table().items():
-        a, b = at(before, key), at(now, key)
-        if a == b or key in ("name", "error"):
-            continue
-        if any(isinstance(value, (Mapping, list, tuple)) for value in (a, b)):
-            continue
-        text = sense = ""
-        if bool not in (type(a), type(b)):
-            text, sense = headline.difference(key, b, a, better.get(key))
+    for key in _DECIDING:
+        a, b = (None if withheld(of, key) else at(of, key) for of in (before, now))
+        text, sense = headline.difference(key, b, a, better.get(key, False))
         rows.append(
             [
-                cell(quantity.label, hint=key),
-                show(key, a),
-                cell(show(key, b), key=key),
-                cell(text, mark=_MARKS[sense]),
+                cell(quantity(key).label, hint=key),
+                _banded(before, key),
+                cell(_banded(now, key), b, key=key),
+                cell("the same" if text == "= reference" else text, mark=_MARKS[sense]),
             ]
         )
     return rows
+
+
+def _banded(figures: Mapping[str, Any], key: str) -> str:
+    """A figure with its band; none of a run that cannot be."""
+    if withheld(figures, key):
+        return "—"
+    spread = band_in(figures, key)
+    return show(key, at(figures, key)) + (f" ({spread})" if spread else "")

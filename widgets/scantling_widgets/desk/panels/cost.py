@@ -13,7 +13,7 @@ from .base import Panel
 from .reliability import numbers
 
 _CARBON = "cost.carbon_kg"
-_WHERE = {"tokens": "Tokens under Job", "a price": "Price under Failures, prices, measured"}
+_WHERE = {"tokens": "Tokens under Design", "a price": "Price under Failures, prices, measured"}
 
 
 class Cost(Panel):
