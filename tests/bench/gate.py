@@ -71,7 +71,8 @@ def drawn(number: int, axis: str, names):
 def points() -> pd.DataFrame:
     """The points as a table of runs; `id` is the number and the hash of the row."""
     rows = []
-    named = {"model": list(models()), "accelerator": list(catalogue.accelerators())}
+    chips = [id for id, chip in catalogue.accelerators().items() if not chip.unpublished]
+    named = {"model": list(models()), "accelerator": chips}
     named["stack"] = list(stacks())
     for number in range(POINTS):
         row = {axis: drawn(number, axis, names) for axis, names in named.items()}

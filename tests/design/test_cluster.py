@@ -325,7 +325,10 @@ def test_peak_by_precision():
         assert e.value.field == "job.precision" and "bf16" in e.value.allowed or chip is v100
 
 
-@pytest.mark.parametrize("id", sorted(catalogue.accelerators()))
+COMPLETE = sorted(id for id, chip in catalogue.accelerators().items() if not chip.unpublished)
+
+
+@pytest.mark.parametrize("id", COMPLETE)
 def test_every_accelerator_makes_a_cluster(id):
     c = build(accelerator=id, devices=1024)
     assert c.nodes >= 1
