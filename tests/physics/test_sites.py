@@ -177,7 +177,7 @@ def test_axes_follow_the_sites_where_memory_or_replicas_bind_and_else_stay():
         )
         return [{k: sc.assess(d).plan[k] for k in ("tp", "cp", "pp", "dp")} for d in found]
 
-    two, four = plans("local-steps", 2048)
+    two, four = plans("local-steps", 4096)
     assert four["pp"] > two["pp"] and four["dp"] < two["dp"]
     two, four = plans("synchronous", 4096)
     assert two == four

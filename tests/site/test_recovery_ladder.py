@@ -47,7 +47,7 @@ def test_a_design_of_a_million_devices_in_sixteen_parts_keeps_more_than_one_half
     parts = {"cluster.sites": 16, "cluster.site_gbytes_per_s": 1e5}
     kinds = ({}, parts | {"job.sync": {"kind": "local-steps"}})
     together, apart = (sc.assess(d.change(k)).goodput for k in kinds)
-    assert together < 0.01 and apart > 0.75
+    assert together < 0.01 and apart > 0.7
 
 
 def test_restart_time_ladder_and_start_are_one_function(large, found):

@@ -8,6 +8,7 @@ from scantling_site import part
 from scantling_site.constants import CONSTANTS
 from scantling_site.risks.trouble import goodput_at
 from scantling_site.rollout.playbooks import spikes
+from scantling_site.rollout.screen import screen, straggler_share
 from scantling_site.site import site_of
 
 
@@ -51,7 +52,10 @@ def test_likelihoods_are_the_published_ones(assessed):
     assert found["late"].likelihood == 0.40 and found["late"].impact_days == pytest.approx(
         91.3, abs=0.1
     )  # FT on SynMax: almost 40 %, over 3 months
-    assert found["stragglers"].likelihood == 0.425  # ByteDance, OSDI'25
+    a_few = by_id(part(assessed("llama-3.1-70b-128-h100"), "risks"))
+    assert a_few["stragglers"].likelihood == 0.425  # ByteDance, OSDI'25
+    site = site_of(assessed("llama-3.1-405b"))  # where the step holds as much, none is added
+    assert ("stragglers" in found) == (screen(site).waits_unscreened > straggler_share(site))
     assert found["spikes"].likelihood == pytest.approx(
         2 / 5
     )  # PaLM rewound, Llama 3 and DeepSeek-V3 did not

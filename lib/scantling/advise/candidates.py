@@ -405,7 +405,7 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
     missed = misses(assessment)
     if not missed:
         return
-    late = answered_by(missed, "days", "cost_usd")
+    late = answered_by(missed, "likely.days", "likely.cost_usd")
     lost = bool(late) and all(float(m.value) * assessment.goodput <= float(m.limit) for m in late)
     yield from _ceilings_of_saves(assessment, missed)
     if lost or OVERLAP in missed or helped(missed, Remedy.SAVES):
@@ -572,7 +572,7 @@ def relaxations(assessment: Assessment) -> Iterator[Change]:
     missed = misses(assessment)
     moved = [change for name in missed if (change := relaxation(assessment, name)) is not None]
     yield from moved
-    if missed and len(answered_by(missed, "days", "cost_usd")) == len(missed):
+    if missed and len(answered_by(missed, "likely.days", "likely.cost_usd")) == len(missed):
         yield from _fewer_tokens(assessment, missed)
     if len(moved) > 1:
         together = all_of(*moved)

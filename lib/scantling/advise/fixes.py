@@ -190,7 +190,7 @@ def _scales(assessment: Assessment) -> Sequence[float]:
     """Times today's devices that are tried: more where a plan has to fit or to be done in time,
     fewer where these help."""
     missed = misses(assessment)
-    late = answered_by(missed, "days")
+    late = answered_by(missed, "likely.days")
     cluster = assessment.resolved.cluster
     if not assessment.fits:
         # fewer devices hold no more than the most: where those hold nothing no rung does
@@ -275,7 +275,7 @@ def _cures(tried: Trials, name: str) -> list[Change]:
         ]
 
     row = CONSTRAINTS.get(name)
-    spends = row is not None and row.figure in ("cost.power_w", "cost_usd")
+    spends = row is not None and row.figure in ("cost.power_w", "likely.cost_usd")
     if not cured() and spends:
         _fewer(tried)
     return [t.change for t in sorted(cured(), key=_effort)[:CURES]]
@@ -351,7 +351,7 @@ def _distance(assessment: Assessment, t: Tried) -> tuple[int, float, float]:
     after = t.result
     if answered_by(missed, "mfu_shown") or after.days is None:
         by = -after.mfu
-    elif answered_by(missed, "cost_usd"):
+    elif answered_by(missed, "likely.cost_usd"):
         by = after.cost_usd or 0.0
     else:
         by = after.days

@@ -157,9 +157,9 @@ def _details(
     """What is said of a missed deadline, budget or MFU beside both figures."""
     probability = f"; probability of meeting it {chance_text(max(chance or 0.0, LEAST_CHANCE))}"
     match row.figure:
-        case "days":
+        case "likely.days":
             return _late(assessment, value / limit, probability)
-        case "cost_usd":
+        case "likely.cost_usd":
             return probability + _dear(assessment, limit, value)
         case "mfu_shown":
             return _slow(assessment, limit) + probability

@@ -16,6 +16,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeAlias
 
+from scantling.base.quantities import table as table_of_quantities
 from scantling.base.records import record
 from scantling.verdict.result import Result
 
@@ -168,9 +169,14 @@ def _ahead() -> dict[str, list[Spec]]:
 
 @cache
 def _digest() -> str:
-    """Of the code that draws, and of Altair: when either changes, the charts are drawn again."""
+    """Of the code that draws, the names of quantities, and Altair: when one of them changes, the
+    charts are drawn again."""
     total = hashlib.sha256(metadata.version("altair").encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    here = Path(__file__).parent
+    names = Path(table_of_quantities.__file__).parent
+    for path in (*sorted(here.glob("*.py")), here.parent / "words.py", *sorted(names.iterdir())):
+        if path.suffix not in {".py", ".csv"}:
+            continue
         total.update(path.read_bytes())
     return total.hexdigest()[:16]
 
