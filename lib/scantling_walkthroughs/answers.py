@@ -37,20 +37,20 @@ def right_plan(question: Plan) -> dict[str, Any]:
     return plan
 
 
-def shown_number(question: Number, answer: Any) -> str:
+def number_as_text(question: Number, answer: Any) -> str:
     """A number as it was asked for."""
     value = read_number(answer, question.unit)
-    if question.shown:
-        return shown(value * question.scale, question.shown)
+    if question.manner:
+        return shown(value * question.scale, question.manner)
     whole = value.is_integer() and abs(value) < 1e6
     text = f"{value:,.0f}" if whole else number(value)
     return f"{text} {question.unit}".strip()
 
 
-def shown_answer(question: Question, answer: Any) -> str:
+def answer_as_text(question: Question, answer: Any) -> str:
     """An answer as people read it."""
     if isinstance(question, Number):
-        return shown_number(question, answer)
+        return number_as_text(question, answer)
     if isinstance(question, Choice):
         keys = [answer] if isinstance(answer, str) else list(answer)
         options = [(key, question.option(key)) for key in keys]

@@ -12,7 +12,7 @@ from scantling.base.errors import DesignError
 from scantling.base.show import number
 
 from . import show
-from .answers import right_answer as right_answer, shown_answer
+from .answers import answer_as_text, right_answer as right_answer
 from .question import BAD, NEAR, OPEN, RIGHT, SLIP, WRONG, Choice, Explain, Number, Plan, Question
 from .texts import small_size
 from .typed import FACTORS, confusions, read_keys, read_number, read_plan
@@ -105,7 +105,7 @@ def _number(q: Number, answer: Any) -> Verdict:
         return verdict(BAD, f"{e}.")
     right = float(q.expected)
     if _apart(value, right) <= q.within * (1 + 1e-9):
-        return verdict(RIGHT, f"{shown_answer(q, right / q.scale)}.", 1.0)
+        return verdict(RIGHT, f"{answer_as_text(q, right / q.scale)}.", 1.0)
     position = _slip_of(q, value)
     if position is not None:
         return verdict(SLIP, q.slips[position].says, slip=position)
@@ -218,24 +218,24 @@ def _plan(q: Plan, answer: Any) -> Verdict:
     if missing:
         return verdict(BAD, f"The plan has to say {', '.join(missing)} too.")
     try:
-        tried = assess(q.design.change(plan=plan))
+        trial = assess(q.design.change(plan=plan))
     except DesignError as e:
         return verdict(WRONG, f"No such plan can run here: {e}.")
     best = assess(q.design)
     for position, slip in enumerate(q.slips):
         if slip.matches(plan):
-            return verdict(SLIP, slip.says(tried, best), slip=position)
-    if not tried.chosen.fits:
-        return verdict(WRONG, _over(tried))
-    behind = tried.step_s / best.step_s - 1
+            return verdict(SLIP, slip.says(trial, best), slip=position)
+    if not trial.chosen.fits:
+        return verdict(WRONG, _over(trial))
+    behind = trial.step_s / best.step_s - 1
     if behind <= q.slower - 1:
-        return verdict(RIGHT, _fits(tried, behind), 1.0)
-    return verdict(NEAR, _slow(tried, best, behind), 0.5)
+        return verdict(RIGHT, _fits(trial, behind), 1.0)
+    return verdict(NEAR, _slow(trial, best, behind), 0.5)
 
 
-def _over(tried: Assessment) -> str:
+def _over(trial: Assessment) -> str:
     """What is said of a plan that does not fit."""
-    memory = tried.memory_bytes
+    memory = trial.memory_bytes
     part = max(_PARTS, key=lambda name: memory[name])
     return (
         f"It does not fit: {small_size(memory['total'])} on the fullest device of "
@@ -243,26 +243,26 @@ def _over(tried: Assessment) -> str:
     )
 
 
-def _measures(tried: Assessment) -> str:
-    return f"{base_show.seconds(tried.step_s)} a step, MFU {base_show.share(tried.mfu)}"
+def _measures(trial: Assessment) -> str:
+    return f"{base_show.seconds(trial.step_s)} a step, MFU {base_show.share(trial.mfu)}"
 
 
-def _fits(tried: Assessment, behind: float) -> str:
+def _fits(trial: Assessment, behind: float) -> str:
     """What is said of a plan that is right."""
     rest = f"{base_show.share(behind)} behind the best that the search finds"
     return (
-        f"It fits and holds: {_measures(tried)}, {small_size(tried.memory_bytes['total'])} on the "
+        f"It fits and holds: {_measures(trial)}, {small_size(trial.memory_bytes['total'])} on the "
         f"fullest device; {'the best there is' if behind <= 0.001 else rest}."
     )
 
 
-def _slow(tried: Assessment, best: Assessment, behind: float) -> str:
+def _slow(trial: Assessment, best: Assessment, behind: float) -> str:
     """What is said of a plan that fits, and takes too long."""
-    parts = tried.step_breakdown_s
+    parts = trial.step_breakdown_s
     least = best.step_breakdown_s
     lost = max(parts, key=lambda name: parts[name] - least[name])
     return (
-        f"It fits: {_measures(tried)}, {small_size(tried.memory_bytes['total'])} on the fullest "
+        f"It fits: {_measures(trial)}, {small_size(trial.memory_bytes['total'])} on the fullest "
         f"device. But it is {base_show.share(behind)} slower than the best; most of that is "
         f"{lost}: {base_show.seconds(parts[lost])} against {base_show.seconds(least[lost])}."
     )

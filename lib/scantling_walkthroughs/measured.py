@@ -76,7 +76,7 @@ def published_runs(name: str = "published_runs") -> Any:
     return read_runs(Path(catalogue.__file__).with_name(f"{name}.csv"))
 
 
-def recreated(figure: str, column: str, row: str) -> tuple[Any, Any]:
+def recreation_of(figure: str, column: str, row: str) -> tuple[Any, Any]:
     """(ours, printed) where a column of a published figure that the kit recreates says `row`."""
     match = recreate(figure).table().set_index(column).loc[row]
     return match.ours, match.published
@@ -97,20 +97,20 @@ def runs(*idents: str, table: str = "published_runs") -> tuple[Run, ...]:
     ids = [ident.lower() for ident in idents]
     if missing := set(ids) - set(known.index):
         raise KeyError(f"no published run {', '.join(sorted(missing))}")
-    found = known.loc[ids].reset_index(drop=True)
+    rows = known.loc[ids].reset_index(drop=True)
     return tuple(
         Run(
             id=row.id,
             model=row.model,
             devices=int(row.n_devices),
-            mfu=float(said.mfu),
-            tokens_per_s=float(said.tokens_per_s_per_device),
+            mfu=float(prediction.mfu),
+            tokens_per_s=float(prediction.tokens_per_s_per_device),
             tokens_per_s_measured=float(row.get("measured_tokens_per_s_per_device", nan)),
-            memory_bytes=float(said.memory_bytes),
+            memory_bytes=float(prediction.memory_bytes),
             memory_bytes_measured=float(row.measured_peak_memory_gb) * 1e9,
             source=f"{row.source}, {row.locator}",
         )
-        for (_, row), (_, said) in zip(found.iterrows(), predict_frame(found).iterrows())
+        for (_, row), (_, prediction) in zip(rows.iterrows(), predict_frame(rows).iterrows())
     )
 
 

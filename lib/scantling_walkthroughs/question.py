@@ -103,7 +103,7 @@ class Number(Question):
     slips: tuple[Slip, ...] = ()
     # manner of `quantities` in which the right value is printed (usd, params, hours); else it
     # stands in the unit
-    shown: str = ""
+    manner: str = ""
     kind: ClassVar[str] = "number"
 
 

@@ -73,8 +73,8 @@ class Scorecard:
 
     @property
     def not_asked(self) -> list[Axis]:
-        asked = [a.axis for a in self.axes]
-        return [axis for axis in rubric()[0].values() if axis not in asked]
+        axes = [a.axis for a in self.axes]
+        return [axis for axis in rubric()[0].values() if axis not in axes]
 
     @property
     def redo(self) -> list[tuple[Question, str]]:
@@ -154,8 +154,10 @@ class Scorecard:
 
 
 def _why(session: Any, q: Question) -> str:
-    found = session.last(q.id)
-    said = "not right yet" if found else "not answered"
-    if found and found.right:
-        said = f"right, after {len(session.log[q.id])} tries and {session.spent.get(q.id, 0)} hints"
-    return f"{said}. {rubric()[0][q.axis].redo}"
+    best = session.last(q.id)
+    state = "not right yet" if best else "not answered"
+    if best and best.right:
+        state = (
+            f"right, after {len(session.log[q.id])} tries and {session.spent.get(q.id, 0)} hints"
+        )
+    return f"{state}. {rubric()[0][q.axis].redo}"

@@ -19,7 +19,6 @@ from .answers import right_answer
 from .grade import Verdict, grade, unanswered
 from .question import OPEN, Question, Walkthrough
 from .scorecard import COSTS, Scorecard
-from .texts import fill_text
 
 MODES = ("student", "instructor", "blank")
 
@@ -57,8 +56,8 @@ class Card:
         return show.card(self.question, self.verdict, s.mode, s.hints.get(self.question.id, 0))
 
 
-def _said(text: str) -> Html:
-    """A paragraph with computed numbers."""
+def _paragraph(text: str) -> Html:
+    """A paragraph of markdown."""
     return Html(html=show.block(markdown(text)), words=text)
 
 
@@ -122,8 +121,8 @@ class Session:
         if verdict.status not in (OPEN, "unreadable"):
             tries = self.log.setdefault(q.id, [])
             self.at[q.id] = self.minutes()
-            said = [(repr(v.answer), v.hits) for v in (*tries[-1:], verdict)]
-            if said[0] != said[-1] or not tries:
+            answers = [(repr(v.answer), v.hits) for v in (*tries[-1:], verdict)]
+            if answers[0] != answers[-1] or not tries:
                 tries.append(verdict)
             if verdict.right:
                 self.spent.setdefault(q.id, self.hints.get(q.id, 0))
@@ -133,17 +132,13 @@ class Session:
         """The next hint of a question."""
         q = self.walkthrough.question(ident)
         n = self.hints[ident] = min(self.hints.get(ident, 0) + 1, len(q.hints))
-        return _said(f"Hint {n} of {len(q.hints)}: {q.hints[n - 1]}")
+        return _paragraph(f"Hint {n} of {len(q.hints)}: {q.hints[n - 1]}")
 
     def answer(self, ident: str) -> Html:
         """The worked answer of a question."""
         q = self.walkthrough.question(ident)
         self.hints[ident] = len(q.hints)
-        return _said(show.answer_text(q))
-
-    def say(self, text: str, **more: Any) -> Html:
-        """A paragraph of markdown with {placeholders} filled from the facts."""
-        return _said(fill_text(text, self.facts, **more))
+        return _paragraph(show.answer_text(q))
 
     def work(self, ident: str, *parts: Any) -> Html | None:
         """What belongs behind the fold of a question: texts, pictures, tables, in their order; its
@@ -156,8 +151,8 @@ class Session:
         text = []
         for part in parts:
             if isinstance(part, str):
-                text.append(fill_text(part, self.facts))
-                html.append(markdown(text[-1]))
+                text.append(part)
+                html.append(markdown(part))
             elif part is not None:
                 text.append(repr(part))
                 html.append(_html_of(part))

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from scantling import assess
 from scantling.base.displayed import markdown
 
-from .answers import right_answer, shown_answer
+from .answers import answer_as_text, right_answer
 from .question import (
     BAD,
     NEAR,
@@ -82,8 +82,8 @@ def style() -> str:
 
 # ---------------------------------------------------------------- plain text
 def verdict_text(v: Judged) -> str:
-    said = "open" if v.status == OPEN else f"{_STATUS[v.status][1].lower()}. {v.says}"
-    return f"{v.question.id}: {said}".rstrip()
+    judgement = "open" if v.status == OPEN else f"{_STATUS[v.status][1].lower()}. {v.says}"
+    return f"{v.question.id}: {judgement}".rstrip()
 
 
 def ask_text(q: Question) -> str:
@@ -93,7 +93,7 @@ def ask_text(q: Question) -> str:
 
 
 def answer_text(q: Question) -> str:
-    return f"Answer: {shown_answer(q, right_answer(q))}\n{q.worked}"
+    return f"Answer: {answer_as_text(q, right_answer(q))}\n{q.worked}"
 
 
 # ---------------------------------------------------------------- HTML
@@ -108,7 +108,7 @@ def answered(v: Judged) -> str:
     """The answer that was given, as people read it."""
     if v.status == BAD:
         return str(v.answer)[:200]
-    return shown_answer(v.question, v.answer)
+    return answer_as_text(v.question, v.answer)
 
 
 def points_part(q: Explain, hits: Sequence[bool]) -> str:
@@ -143,7 +143,7 @@ def hints_part(q: Question, opened: int = 0) -> str:
 def answer_part(q: Question, opened: bool = False) -> str:
     """The worked answer, folded."""
     right = right_answer(q)
-    value = escape(shown_answer(q, right))
+    value = escape(answer_as_text(q, right))
     head = f"<p><strong>{value}</strong></p>"
     if isinstance(q, Choice):
         head = options_part([o for o in q.options if o.key in right])
@@ -157,12 +157,12 @@ def slips_part(q: Question) -> str:
     theirs with the numbers of the plan that was tried."""
     rows = []
     if isinstance(q, Number):
-        rows = [(shown_answer(q, s.value / q.scale), s.says) for s in q.slips]
+        rows = [(answer_as_text(q, s.value / q.scale), s.says) for s in q.slips]
     elif isinstance(q, Choice):
         right = q.right
         rows = [(o.key, o.says) for o in q.options if o.key not in right and o.says]
     elif isinstance(q, Plan):
-        rows = [(shown_answer(q, s.example), "") for s in q.slips]
+        rows = [(answer_as_text(q, s.example), "") for s in q.slips]
     if not rows:
         return ""
     laid = part("table", (), [(value, Markup(_inline(says))) for value, says in rows], (0, 1))
@@ -235,7 +235,7 @@ def _key(q: Question) -> str:
             "asked": dimension(q.unit),
             "within": q.within,
             "right": right,
-            "shown": shown_answer(q, right),
+            "shown": answer_as_text(q, right),
             "slips": [
                 {"value": s.value / q.scale, "within": s.within, "says": markdown(s.says)}
                 for s in q.slips
@@ -262,13 +262,13 @@ def plan_table(q: Plan) -> dict[str, Any]:
     """Every legal choice of the named fields with the least step that fits [s], null where none
     does: what a page needs to judge a plan."""
     best = assess(q.design)
-    found = best.chosen.search
+    search = best.chosen.search
     columns = [
-        np.broadcast_to(getattr(found.plan, name), found.legal).astype(int) for name in q.names
+        np.broadcast_to(getattr(search.plan, name), search.legal).astype(int) for name in q.names
     ]
     keys, at = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
     least = np.full(len(keys), np.inf)
-    np.minimum.at(least, at.ravel(), np.where(found.fits, found.step_s, np.inf))
+    np.minimum.at(least, at.ravel(), np.where(search.fits, search.step_s, np.inf))
     return {
         "names": list(q.names),
         "slower": q.slower,

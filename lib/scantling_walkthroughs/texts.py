@@ -1,10 +1,11 @@
-"""Numbers as the walkthroughs print them, beside the manners of `scantling.base.show`; and the
-texts of their notebooks, filled from the facts: `fill_text("lasts {mtbf_s:seconds}", facts)`."""
+"""Numbers as the walkthroughs print them, beside the manners of `scantling.base.show`, and the
+computed sentences of the reference notebooks."""
 
-import string
-from typing import Any
+from collections.abc import Mapping
 
-from scantling.base.show import MANNERS, number, scalar, shown, size
+from scantling.base.show import hours, number, params, seconds, share, size, usd
+from scantling.catalogue.models.shape import Model, block_counts, parameters
+from scantling.endure.goodput import Shares
 
 
 def small_size(value: float) -> str:
@@ -22,33 +23,60 @@ def scientific(value: float) -> str:
     return f"{mantissa}e{int(power)}"
 
 
-class _TextFiller(string.Formatter):
-    """Python's own format strings, with two additions for the texts of notebooks: `{name:kind}`
-    shows a number in a manner of `scantling.base.show` (seconds, bytes, share, usd, params …), and
-    a name is a fact of the book."""
-
-    def __init__(self, facts: Any) -> None:
-        self.facts = facts
-
-    def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
-        return kwargs[key] if key in kwargs else getattr(self.facts, str(key))
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        value = scalar(value)
-        if format_spec == "sci":
-            return scientific(value)
-        if format_spec == "bytes":
-            return small_size(value)
-        if format_spec in MANNERS or format_spec in ("count", "rate"):
-            return shown(value, format_spec)
-        if not format_spec and isinstance(value, float):
-            return number(value)
-        if not format_spec and type(value) is int:
-            return f"{value:,}"
-        return format(value, format_spec)
+def parameter_counts(ident: str, model: Model) -> str:
+    """How many parameters a model of the catalogue has, and where."""
+    n = parameters(model)
+    return (
+        f"`{ident}`: {params(n.total)} parameters, {params(n.active)} of them at work on a token; "
+        f"{model.layers:,} layers, embedding {params(n.embedding)}, output head "
+        f"{params(n.lm_head)}."
+    )
 
 
-def fill_text(text: str, facts: Any, **more: Any) -> str:
-    """`text` with its {placeholders} filled: attributes of `facts`, then of `more`; dots and
-    [indices] reach inside."""
-    return _TextFiller(facts).vformat(text, (), more)
+def block_list(ident: str, model: Model) -> str:
+    """How many parameters a model of the catalogue has, and of which kinds its blocks are."""
+    n = parameters(model)
+    counts = ", ".join(f"{count} {kind}" for kind, count in block_counts(model).items())
+    return (
+        f"`{ident}`: {params(n.total)} parameters, {params(n.active)} of them at work on a token; "
+        f"{counts}."
+    )
+
+
+def best_interval(best_s: float, young_s: float, split: Shares) -> str:
+    """The best time between saves beside Young's, and how the time is split at the best."""
+    return (
+        f"Best interval {seconds(best_s)}, Young's {seconds(young_s)}; at the best "
+        f"{share(split.useful)} trains, saves take {share(split.saves)}, lost work "
+        f"{share(split.lost_work)}, restarts {share(split.restart)}."
+    )
+
+
+def implied_restarts(restart_min: Mapping[str, float]) -> str:
+    """The restarts that two points of Kokolis et al. take [minutes, by fleet]."""
+    return (
+        "The point that is shown only: at one half of the time useful, the formula turned round "
+        f"gives the restart that each fleet's point takes, {restart_min['RSC-1']:.1f} minutes for "
+        f"RSC-1 and {restart_min['RSC-2']:.1f} for RSC-2. Both lie in what the paper says of "
+        "restarts, but one curve cannot have both."
+    )
+
+
+def compute_budget(
+    budget_usd: float,
+    usd_per_device_hour: float,
+    mfu: float,
+    *,
+    flop: float,
+    model_size: float,
+    tokens: float,
+    loss: float,
+) -> str:
+    """What a budget buys [device-hours of an H100, FLOP], and the compute-optimal model for it:
+    `model_size` parameters on `tokens` tokens, `loss` nats a token."""
+    return (
+        f"{usd(budget_usd)} at {usd_per_device_hour:.2f} dollars buy "
+        f"{hours(budget_usd / usd_per_device_hour)} of an H100, {flop:.3g} FLOP at MFU "
+        f"{share(mfu)}: compute-optimal a model of {params(model_size)} on {params(tokens)} "
+        f"tokens, loss {loss:.3f}."
+    )

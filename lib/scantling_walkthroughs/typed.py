@@ -157,14 +157,14 @@ def factors(unit: str) -> dict[str, float]:
     first as typed, then in small letters."""
     family = next((f for f in _FAMILIES if unit in f), {})
     one = family[unit] if family and family is not _SECONDS else 1.0
-    own = {unit, unit.rstrip("s"), *_ALSO.get(unit, ())} - {""}
+    names = {unit, unit.rstrip("s"), *_ALSO.get(unit, ())} - {""}
     exact = {p: size / one for p, size in _PREFIX.items()}
-    exact |= {f"{p}{name}".replace(" ", ""): size for p, size in _PREFIX.items() for name in own}
+    exact |= {f"{p}{name}".replace(" ", ""): size for p, size in _PREFIX.items() for name in names}
     exact |= {name: size / family[unit] for name, size in family.items()}
-    exact |= dict.fromkeys(own, 1.0)
+    exact |= dict.fromkeys(names, 1.0)
     return (
         {name.lower(): size for name, size in exact.items()}
-        | {name.lower(): 1.0 for name in own}
+        | {name.lower(): 1.0 for name in names}
         | exact
     )
 
@@ -173,13 +173,13 @@ def factors(unit: str) -> dict[str, float]:
 def confusions(unit: str) -> tuple[tuple[float, float, str], ...]:
     """(factor to the unit asked for, ratio up to which it counts, what to say) of the ways in which
     a right number stands in a wrong unit."""
-    asked = _NAMES.get(unit, unit) or "a plain number"
+    unit_name = _NAMES.get(unit, unit) or "a plain number"
     if unit in _SECONDS:
         return tuple(
             (
                 _SECONDS[other] / _SECONDS[unit],
                 _NEAR,
-                f"Right as {_NAMES.get(other, other)}, but {asked} are asked.",
+                f"Right as {_NAMES.get(other, other)}, but {unit_name} are asked.",
             )
             for other in ("ms", "s", "min", "h", "days")
             if other != unit
@@ -196,14 +196,14 @@ def confusions(unit: str) -> tuple[tuple[float, float, str], ...]:
     if unit in _BYTES or unit in _RATES:
         binary = max(0, " KMGT".find(unit[0]))
         out = [
-            (1 / 8, _NEAR, f"Those are bits; {asked} are asked, eight times fewer."),
-            (1.024**binary, 1.01, f"Those are powers of two, {unit[0]}iB; {asked} are asked."),
+            (1 / 8, _NEAR, f"Those are bits; {unit_name} are asked, eight times fewer."),
+            (1.024**binary, 1.01, f"Those are powers of two, {unit[0]}iB; {unit_name} are asked."),
         ]
     out += [
         (
             ten,
             _NEAR,
-            f"The digits are right, the power of ten is not: the answer is wanted in {asked}.",
+            f"The digits are right, the power of ten is not: the answer is wanted in {unit_name}.",
         )
         for p in (3, 6, 9, 12)
         for ten in (10.0**p, 10.0**-p)
@@ -219,11 +219,11 @@ def dimension(unit: str) -> str:
 
 def misfit(typed: str, unit: str) -> str:
     """Why an answer in the unit `typed` is none in `unit`."""
-    asked = _NAMES.get(unit, unit) or "plain numbers"
-    given = dimension(typed)
-    if given and given != dimension(unit):
-        return f"{typed} is {given}, the answer is wanted in {asked}"
-    return f"the answer is wanted in {asked}, not in {typed!r}"
+    unit_name = _NAMES.get(unit, unit) or "plain numbers"
+    typed_dimension = dimension(typed)
+    if typed_dimension and typed_dimension != dimension(unit):
+        return f"{typed} is {typed_dimension}, the answer is wanted in {unit_name}"
+    return f"the answer is wanted in {unit_name}, not in {typed!r}"
 
 
 def read_number(text: Any, unit: str = "") -> float:
@@ -301,8 +301,8 @@ def read_keys(answer: Any, options: Sequence[Option]) -> list[str] | None:
 def _names(text: str, option: Option) -> bool:
     """Whether a text in small letters is an option's own words, their start, or opens with its key
     and goes on."""
-    own = option.text.strip().lower()
-    if text == own or (len(text) > 7 and option.text.lower().startswith(text)):
+    words = option.text.strip().lower()
+    if text == words or (len(text) > 7 and option.text.lower().startswith(text)):
         return True
     opening = rf"\(?{re.escape(option.key)}(\s*[).:]\s+\S\S|, (because|since|as) )"
     return re.match(opening, text) is not None

@@ -234,7 +234,7 @@ def test_a_student_sees_folds_and_an_instructor_answers():
     assert 'scl-answer" open' in opened
     assert "data-key" in closed
     assert "data-key" not in opened
-    assert str(show.shown_answer(student.walkthrough.question("rails"), 400)) in opened
+    assert str(show.answer_as_text(student.walkthrough.question("rails"), 400)) in opened
     assert '<details class="scl-work"><summary>' in student.work("rails", "x")._repr_html_()
     student.check("rails", 400)
     assert 'scl-work" open' in student.work("rails", "x")._repr_html_(), (
@@ -436,7 +436,7 @@ CLAIMS = {
         and f.even_cost > 0.03
     ),
     "10 a hybrid keeps more activations than its twin": lambda f: (
-        f.held_bytes > 1.2 * f.twin_held_bytes
+        f.stage_activation_bytes > 1.2 * f.twin_activation_bytes
     ),
     "10 the even split is as the question says": lambda f: all(
         stage["blocks"] == {"mamba2": 6, "mlp": 6, "attention": 1}

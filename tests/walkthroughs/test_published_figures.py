@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scantling import catalogue
 from scantling_walkthroughs.published_figures import endurance, recreate as published_figures
-from scantling_walkthroughs.published_figures.record import printed
+from scantling_walkthroughs.published_figures.record import printed_values
 from scantling_walkthroughs.published_figures.recreate import figures, recreate
 
 ASKED = {
@@ -76,7 +76,7 @@ def test_every_printed_row_belongs_to_a_figure():
     rows = catalogue.read(catalogue.HERE / "published_figures.csv", None)
     assert {r["figure"] for r in rows} <= set(figures())
     for id in {r["figure"] for r in rows}:
-        assert len(printed(id)) == len(recreate(id).points)
+        assert len(printed_values(id)) == len(recreate(id).points)
 
 
 def test_orders_of_the_figures_are_those_of_the_papers():

@@ -1,7 +1,7 @@
 """Tables that the command line prints: short, in the units of the field, dense peaks and one
 direction."""
 
-from math import isnan
+from math import isfinite
 from typing import Any
 
 from ..base.errors import DesignError
@@ -46,9 +46,10 @@ def _rows(kind: str) -> list[Row]:
 
 
 def _clean(value: Any) -> Any:
-    """nan becomes None, so that the JSON is valid; whole numbers print whole."""
+    """What is unknown or without end (nan, inf) becomes None, so that the JSON is valid; whole
+    numbers print whole."""
     if isinstance(value, float):
-        if isnan(value):
+        if not isfinite(value):
             return None
         value = float(f"{value:.6g}")
         return int(value) if value.is_integer() and abs(value) < 1e15 else value

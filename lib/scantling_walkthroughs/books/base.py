@@ -68,7 +68,7 @@ def fastest(sweep: Mapping[Value, Assessment]) -> Value:
     return min(fitting, key=lambda value: sweep[value].step_s)
 
 
-def sent(assessment: Assessment, axis: str) -> Traffic:
+def axis_traffic(assessment: Assessment, axis: str) -> Traffic:
     """What an axis of the plan sends, and how long it takes."""
     return next(row for row in assessment.as_dict()["communication"] if row["axis"] == axis)
 
@@ -78,7 +78,7 @@ def layers_s(assessment: Assessment) -> float:
     return sum(assessment.step_breakdown_s[part] for part in ("gemm", "attention", "elementwise"))
 
 
-def tp_sent(activation: float, tp: int) -> float:
+def tp_traffic_bytes(activation: float, tp: int) -> float:
     """Sent by a device for tensor parallelism, per layer and micro-batch: 4 gathers or scatters of
     the activation forward and 4 backward, or 2 all-reduces each way. [bytes]"""
     return 8 * activation * (tp - 1) / tp

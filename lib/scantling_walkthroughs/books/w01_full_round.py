@@ -10,6 +10,7 @@ from scantling.base.units import DAY_S
 from scantling.catalogue.models.shape import Params, flops_per_token, parameters
 from scantling.design.design import Design
 from scantling.endure import goodput
+from scantling.endure.cost import Cost
 from scantling.endure.reliability import Endurance
 
 from .. import measured
@@ -27,7 +28,7 @@ class Facts(DesignFacts):
     mfu = 0.4  # share
     stall_s = 10.0  # s
     interval_hour_s = 3600.0  # s
-    tried: tuple[tuple[str, dict[str, int]], ...] = (
+    plan_variants: tuple[tuple[str, dict[str, int]], ...] = (
         ("the best found", {}),
         ("tp 8 · pp 16 · dp 128, as published", {"tp": 8, "pp": 16, "dp": 128}),
         ("tp 16: across two nodes", {"tp": 16}),
@@ -146,11 +147,16 @@ class Facts(DesignFacts):
         return self.recovery_s / self.mtbf_s
 
     @cached_property
-    def price(self) -> float:  # USD a device-hour
-        cost = self.result.cost
-        if cost is None or cost.usd_per_device_hour is None:
+    def cost(self) -> Cost:
+        if self.result.cost is None:
             raise ValueError("the run has no price")
-        return cost.usd_per_device_hour
+        return self.result.cost
+
+    @cached_property
+    def price(self) -> float:  # USD a device-hour
+        if self.cost.usd_per_device_hour is None:
+            raise ValueError("the run has no price")
+        return self.cost.usd_per_device_hour
 
     @cached_property
     def usd(self) -> float:  # USD
@@ -223,7 +229,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def plan_rows(self) -> list[tuple[str, Assessment]]:
-        return [(name, assess(self.design.change(plan=plan))) for name, plan in self.tried]
+        return [(name, assess(self.design.change(plan=plan))) for name, plan in self.plan_variants]
 
     @cached_property
     def half_answer(self) -> str:
@@ -303,6 +309,19 @@ def scope_question(f: Facts) -> Choice:
     )
 
 
+def scope_note(f: Facts) -> str:
+    return (
+        "\n"
+        "Here are the answers you get. **Tokens**: 15.6 trillion, in sequences of 8,192. "
+        f"**Batch**: 2,048 sequences, agreed. **Failures**: {f.rate:.2f} per 1,000 node-days "
+        "last quarter.\n"
+        f"**Network**: no oversubscription inside a pod of {f.cluster.pod_devices:,} devices. "
+        "**Success**: the date first, then dollars.\n\n"
+        "Each of them turns up below as a number that changes the plan. In the kit they are "
+        'the fields of one design: `sc.Design.read("design.yaml")`.\n'
+    )
+
+
 def params_question(f: Facts) -> Number:
     return Number(
         id="params",
@@ -312,7 +331,7 @@ def params_question(f: Facts) -> Number:
         expected=f.params,
         unit="parameters",
         within=1.03,
-        shown="params",
+        manner="params",
         slips=(
             Slip(
                 value=f.params_mha,
@@ -391,6 +410,14 @@ def flops_question(f: Facts) -> Number:
             "Say which of the two an MFU is measured with: at this length they differ by a "
             "twelfth."
         ),
+    )
+
+
+def flops_note(f: Facts) -> str:
+    return (
+        "`flops_per_token` counts matrix products only, three times the forward pass: "
+        f"{scientific(f.flops_exact)} FLOP for all tokens with attention, {scientific(f.flops)} "
+        "without."
     )
 
 
@@ -496,26 +523,26 @@ def state_question(f: Facts) -> Number:
 
 
 def plan_question(f: Facts) -> Plan:
-    def outside_the_node(tried: Assessment, best: Assessment) -> str:
+    def outside_the_node(trial: Assessment, best: Assessment) -> str:
         return (
-            f"tp {tried.plan['tp']} leaves the node: its collectives, twice forward and twice "
+            f"tp {trial.plan['tp']} leaves the node: its collectives, twice forward and twice "
             "backward in every layer, run over the network. Exposed tensor-parallel time is "
-            f"{show.seconds(tried.step_breakdown_s['tp'])} of a {show.seconds(tried.step_s)} step, "
+            f"{show.seconds(trial.step_breakdown_s['tp'])} of a {show.seconds(trial.step_s)} step, "
             f"against {show.seconds(best.step_breakdown_s['tp'])} at the best plan."
         )
 
-    def sharded_data_only(tried: Assessment, best: Assessment) -> str:
+    def sharded_data_only(trial: Assessment, best: Assessment) -> str:
         return (
             "Sharded data parallelism alone gathers every weight over the network for every "
-            f"micro-batch: {show.seconds(tried.step_s)} a step against "
+            f"micro-batch: {show.seconds(trial.step_s)} a step against "
             f"{show.seconds(best.step_s)}. It is a good plan where each device has many more "
             "tokens to work on."
         )
 
-    def long_pipeline(tried: Assessment, best: Assessment) -> str:
+    def long_pipeline(trial: Assessment, best: Assessment) -> str:
         return (
             "It fits with room to spare, and pays for it: with so many stages the pipeline "
-            f"idles {show.share(tried.bubble_fraction)} of the step."
+            f"idles {show.share(trial.bubble_fraction)} of the step."
         )
 
     return Plan(
@@ -658,6 +685,14 @@ def bubble_question(f: Facts) -> Number:
     )
 
 
+def bubble_note(f: Facts) -> str:
+    micro_batches = f.result.plan["grad_accum"]
+    return (
+        f"The bubble left in the best plan is {show.share(f.result.bubble_fraction)} of the "
+        f"step: interleaved, with {micro_batches:,} micro-batches a replica."
+    )
+
+
 def mtbf_question(f: Facts) -> Number:
     return Number(
         id="mtbf",
@@ -789,6 +824,14 @@ def badput_question(f: Facts) -> Number:
     )
 
 
+def badput_note(f: Facts) -> str:
+    return (
+        "An asynchronous save stalls for under a second and puts the best interval at "
+        f"{show.seconds(f.result.checkpoint_interval_s)}: then recovery is nearly all that is "
+        "left to lose."
+    )
+
+
 def cost_question(f: Facts) -> Number:
     return Number(
         id="cost",
@@ -802,7 +845,7 @@ def cost_question(f: Facts) -> Number:
         unit="M$",
         scale=1e6,
         within=1.03,
-        shown="usd",
+        manner="usd",
         slips=(
             Slip(
                 value=f.usd * f.goodput_share,
@@ -828,6 +871,16 @@ def cost_question(f: Facts) -> Number:
             "budget for making it faster. The price is the second soft number; take it from "
             "a dated quote."
         ),
+    )
+
+
+def cost_note(f: Facts) -> str:
+    return (
+        f"The price is {show.usd(f.price)} a device-hour, as of {f.cost.price_date}; the "
+        f"catalogue has it between {show.usd(f.cost.usd_per_device_hour_low)} and "
+        f"{show.usd(f.cost.usd_per_device_hour_high)}. With the step that the kit "
+        f"predicts instead of 40 %, the run is {show.days(f.result.days)} and "
+        f"{show.usd(f.result.cost_usd)}."
     )
 
 

@@ -339,6 +339,13 @@ def state_question(f: Facts) -> Number:
     )
 
 
+def state_note(f: Facts) -> str:
+    return (
+        f"It fits only because the search recomputes {show.share(f.recomputed)} of the layers "
+        "to make it fit."
+    )
+
+
 def sharding_question(f: Facts) -> Choice:
     return Choice(
         id="sharding",
@@ -652,24 +659,24 @@ def logits_question(f: Facts) -> Number:
 
 
 def plan_question(f: Facts) -> Plan:
-    def outside_the_node(tried: Assessment, best: Assessment) -> str:
+    def outside_the_node(trial: Assessment, best: Assessment) -> str:
         return (
-            f"tp {tried.plan['tp']} spans two nodes: "
-            f"{show.seconds(tried.step_breakdown_s['tp'])} of exposed tensor-parallel time in "
-            f"a step of {show.seconds(tried.step_s)}."
+            f"tp {trial.plan['tp']} spans two nodes: "
+            f"{show.seconds(trial.step_breakdown_s['tp'])} of exposed tensor-parallel time in "
+            f"a step of {show.seconds(trial.step_s)}."
         )
 
-    def whole_weights(tried: Assessment, best: Assessment) -> str:
+    def whole_weights(trial: Assessment, best: Assessment) -> str:
         return (
             "Every device would hold the whole model's weights: "
-            f"{show.size(tried.memory_bytes['total'])} against "
-            f"{show.size(tried.memory_bytes['capacity'])}. Shard the weights, or split the model."
+            f"{show.size(trial.memory_bytes['total'])} against "
+            f"{show.size(trial.memory_bytes['capacity'])}. Shard the weights, or split the model."
         )
 
-    def states_first(tried: Assessment, best: Assessment) -> str:
+    def states_first(trial: Assessment, best: Assessment) -> str:
         return (
             f"States take {show.size(f.state_zero1)} of each device, so nearly every "
-            f"activation has to be recomputed: {show.seconds(tried.step_s)} a step against "
+            f"activation has to be recomputed: {show.seconds(trial.step_s)} a step against "
             f"{show.seconds(best.step_s)}."
         )
 

@@ -16,7 +16,7 @@ from .. import measured
 from ..measured import Run, published_runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from ..texts import small_size
-from .base import DesignFacts, fastest, sent, swept, tp_sent
+from .base import DesignFacts, axis_traffic, fastest, swept, tp_traffic_bytes
 
 
 class Facts(DesignFacts):
@@ -125,7 +125,9 @@ class Facts(DesignFacts):
 
     @cached_property
     def layer_params(self) -> float:  # parameters
-        return float((self.counted.total - 2 * self.counted.embedding) / self.model.layers)
+        return float(
+            (self.parameter_counts.total - 2 * self.parameter_counts.embedding) / self.model.layers
+        )
 
     @cached_property
     def activation(self) -> float:
@@ -162,7 +164,7 @@ class Facts(DesignFacts):
 
     @cached_property
     def device_params(self) -> float:  # parameters
-        return float(self.counted.total / (self.tp * self.pp))
+        return float(self.parameter_counts.total / (self.tp * self.pp))
 
     @cached_property
     def dp_bytes(self) -> float:  # bytes
@@ -170,15 +172,15 @@ class Facts(DesignFacts):
 
     @cached_property
     def tp_row(self) -> Traffic:
-        return sent(self.classic, "tp")
+        return axis_traffic(self.classic, "tp")
 
     @cached_property
     def pp_row(self) -> Traffic:
-        return sent(self.classic, "pp")
+        return axis_traffic(self.classic, "pp")
 
     @cached_property
     def dp_row(self) -> Traffic:
-        return sent(self.classic, "dp")
+        return axis_traffic(self.classic, "dp")
 
     @cached_property
     def ridge(self) -> float:
@@ -209,7 +211,7 @@ class Facts(DesignFacts):
         return self.busbw(self.activation)
 
     @cached_property
-    def counted(self) -> Params:
+    def parameter_counts(self) -> Params:
         return parameters(self.model)
 
     @cached_property
@@ -239,7 +241,7 @@ class Facts(DesignFacts):
         return fastest(self.rack)
 
     def tp_bytes_of(self, tp: int) -> float:
-        return tp_sent(self.activation, tp)
+        return tp_traffic_bytes(self.activation, tp)
 
     def compute_of(self, tp: int) -> float:
         """Seconds of a layer's matrix products per micro-batch on one device at full peak, forward
@@ -271,7 +273,7 @@ class Facts(DesignFacts):
         return rows
 
     @cached_property
-    def placed(self) -> list[tuple[int, Assessment]]:
+    def best_plans(self) -> list[tuple[int, Assessment]]:
         """(devices, assessment) of the best of all plans."""
         return [*swept(self.design, "cluster.devices", *dict(self.fsdp)).items()]
 
@@ -449,6 +451,15 @@ def rails_question(f: Facts) -> Number:
             "collective whose ring crosses on every rail. Tensor parallelism stops at the "
             "node for another reason: the next question."
         ),
+    )
+
+
+def rails_note(f: Facts) -> str:
+    return (
+        "Large messages even beat the sum of the ports: an all-reduce that adds up inside the "
+        "node first sends less across it than a ring. A layer's tensor is smaller than that: "
+        f"{small_size(f.activation)}, where the measured rate is "
+        f"{show.bytes_per_s(f.busbw_layer)}."
     )
 
 
@@ -687,6 +698,14 @@ def order_question(f: Facts) -> Choice:
     )
 
 
+def order_note(f: Facts) -> str:
+    return (
+        "Halve the bandwidth out of every device and keep the plan: the step goes from "
+        f"{show.seconds(f.classic.step_s)} to {show.seconds(f.slow_net.step_s)}. The axes were "
+        "placed so that the slow tier hardly matters."
+    )
+
+
 def ridge_question(f: Facts) -> Number:
     return Number(
         id="ridge",
@@ -785,26 +804,38 @@ def fsdp_question(f: Facts) -> Number:
     )
 
 
+def fsdp_note(f: Facts) -> str:
+    return (
+        f"A batch of {f.global_batch:,} sequences feeds as many data-parallel ranks; beyond, "
+        "context parallelism splits each sequence, and the gathers stay as large while the "
+        f"work between them shrinks. From {f.fsdp[3][0]:,} to {f.fsdp[4][0]:,} devices the step "
+        f"goes from {show.seconds(f.fsdp[3][1].step_s)} to {show.seconds(f.fsdp[4][1].step_s)}; "
+        f"the best plan's, on the larger fleet, is {show.seconds(f.best_plans[4][1].step_s)}. The "
+        "published runs in the table placed their axes: they hold their MFU to five figures of "
+        "devices."
+    )
+
+
 def plan_question(f: Facts) -> Plan:
-    def outside_the_node(tried: Assessment, best: Assessment) -> str:
+    def outside_the_node(trial: Assessment, best: Assessment) -> str:
         return (
-            f"tp {tried.plan['tp']}: {show.seconds(tried.step_breakdown_s['tp'])} of exposed "
-            f"traffic in a step of {show.seconds(tried.step_s)}; the best plan has "
+            f"tp {trial.plan['tp']}: {show.seconds(trial.step_breakdown_s['tp'])} of exposed "
+            f"traffic in a step of {show.seconds(trial.step_s)}; the best plan has "
             f"{show.seconds(best.step_breakdown_s['tp'])}."
         )
 
-    def sharded_data_only(tried: Assessment, best: Assessment) -> str:
+    def sharded_data_only(trial: Assessment, best: Assessment) -> str:
         return (
             f"{f.tokens_each:,.0f} tokens a device are barely above what the network needs: "
-            f"{show.seconds(tried.step_breakdown_s['dp'])} of {show.seconds(tried.step_s)} wait "
+            f"{show.seconds(trial.step_breakdown_s['dp'])} of {show.seconds(trial.step_s)} wait "
             "for weights and gradients, and every layer is recomputed."
         )
 
-    def narrow_tensor(tried: Assessment, best: Assessment) -> str:
+    def narrow_tensor(trial: Assessment, best: Assessment) -> str:
         return (
-            f"With tp {tried.plan['tp']} each device holds so many activations that "
-            f"{tried.plan['recompute_layers']} layers a stage are recomputed, if it fits at all: "
-            f"{show.seconds(tried.step_s)} a step."
+            f"With tp {trial.plan['tp']} each device holds so many activations that "
+            f"{trial.plan['recompute_layers']} layers a stage are recomputed, if it fits at all: "
+            f"{show.seconds(trial.step_s)} a step."
         )
 
     return Plan(

@@ -14,7 +14,7 @@ from .. import measured
 from ..measured import Run, Total
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from ..texts import small_size
-from .base import DesignFacts, fastest, layers_s, run_usd, sent, swept
+from .base import DesignFacts, axis_traffic, fastest, layers_s, run_usd, swept
 
 
 class Facts(DesignFacts):
@@ -202,21 +202,21 @@ class Facts(DesignFacts):
         return self.least_ep()
 
     @cached_property
-    def held_without(self) -> float:  # bytes
-        return self.held(1)
+    def stage_bytes_ep_1(self) -> float:  # bytes
+        return self.stage_bytes(1)
 
     @cached_property
-    def held_least(self) -> float:  # bytes
-        return self.held(self.ep_least)
+    def stage_bytes_ep_least(self) -> float:  # bytes
+        return self.stage_bytes(self.ep_least)
 
     @cached_property
-    def sent_token(self) -> float:
+    def token_bytes(self) -> float:
         """Over the network per token and layer, forward: dispatch in 8 bit, combine in 16 bit, to
         at most `limit` nodes. [bytes]"""
         return self.limit * self.model.hidden * (1 + 2.0)
 
     @cached_property
-    def sent_all(self) -> float:  # bytes
+    def token_bytes_unlimited(self) -> float:  # bytes
         return self.model.top_k * self.model.hidden * (1 + 2.0)
 
     @cached_property
@@ -226,11 +226,11 @@ class Facts(DesignFacts):
 
     @cached_property
     def ratio(self) -> float:  # ratio
-        return self.sent_token / self.out / self.compute_token
+        return self.token_bytes / self.out / self.compute_token
 
     @cached_property
-    def sent_us(self) -> float:  # µs
-        return 1000000.0 * self.sent_token / self.out
+    def wire_us(self) -> float:  # µs
+        return 1000000.0 * self.token_bytes / self.out
 
     @cached_property
     def compute_us(self) -> float:  # µs
@@ -299,7 +299,7 @@ class Facts(DesignFacts):
     def kit_ratio(self) -> float:
         """Compute of the layers over their all-to-all, at the rates that the kit believes.
         [ratio]"""
-        return float(layers_s(self.plain) / sent(self.plain, "ep")["time_s"])
+        return float(layers_s(self.plain) / axis_traffic(self.plain, "ep")["time_s"])
 
     @cached_property
     def run_weights(self) -> float:
@@ -334,7 +334,7 @@ class Facts(DesignFacts):
     def rack_share(self) -> float:  # share
         return self.rack_by_ep[64].step_breakdown_s["ep"] / self.rack_by_ep[64].step_s
 
-    def held(self, ep: float, bytes_per_param: float = 6) -> float:
+    def stage_bytes(self, ep: float, bytes_per_param: float = 6) -> float:
         """Weights and fp32 gradients on a device of an average stage."""
         routed = self.parts.routed_experts
         weights = (self.total - routed) / self.pp + routed / self.pp / ep
@@ -345,7 +345,7 @@ class Facts(DesignFacts):
             (
                 ep
                 for ep in (1, 2, 4, 8, 16, 32, 64, 128, 256)
-                if self.held(ep, bytes_per_param) < self.half
+                if self.stage_bytes(ep, bytes_per_param) < self.half
             )
         )
 
@@ -377,7 +377,7 @@ def total_question(f: Facts) -> Number:
         expected=f.total,
         unit="parameters",
         within=1.012,
-        shown="params",
+        manner="params",
         slips=(
             Slip(
                 value=float(
@@ -431,7 +431,7 @@ def active_question(f: Facts) -> Number:
         expected=f.active,
         unit="parameters",
         within=1.03,
-        shown="params",
+        manner="params",
         slips=(
             Slip(
                 value=f.total * 8 / 256,
@@ -460,6 +460,13 @@ def active_question(f: Facts) -> Number:
             "Active parameters set the FLOP, total parameters the memory. Every statement "
             "about a sparse model needs to say which."
         ),
+    )
+
+
+def active_note(f: Facts) -> str:
+    return (
+        "`sc.assess(design).params` counts by shape; the extra prediction layer of this model "
+        f"({show.params(f.result.mtp_params)}) stands apart, as in the report."
     )
 
 
@@ -537,11 +544,11 @@ def ep_least_question(f: Facts) -> Number:
         hints=(
             "What does expert parallelism divide, and what not?",
             f"`6 · (rest/16 + routed/16/ep)` against {show.size(f.half)}",
-            f"Without it: {show.size(f.held_without)}.",
+            f"Without it: {show.size(f.stage_bytes_ep_1)}.",
         ),
         worked=(
-            f"{show.size(f.held_without)} at ep 1; at ep {f.ep_least:.0f} it is "
-            f"{show.size(f.held_least)}."
+            f"{show.size(f.stage_bytes_ep_1)} at ep 1; at ep {f.ep_least:.0f} it is "
+            f"{show.size(f.stage_bytes_ep_least)}."
         ),
         takeaway=(
             "The store has to live somewhere: memory pays for the total. Expert parallelism "
@@ -550,7 +557,14 @@ def ep_least_question(f: Facts) -> Number:
     )
 
 
-def sent_question(f: Facts) -> Number:
+def ep_least_note(f: Facts) -> str:
+    return (
+        f"The published run goes on to {f.ep:,}: fewer experts a device means more rows for "
+        "each of them, and larger matrix products."
+    )
+
+
+def traffic_question(f: Facts) -> Number:
     return Number(
         id="sent",
         axis="communication",
@@ -560,23 +574,23 @@ def sent_question(f: Facts) -> Number:
             "most 4 nodes: within a node copies travel over NVLink. How many KB cross the "
             "network per token and layer, forward?"
         ),
-        expected=f.sent_token,
+        expected=f.token_bytes,
         unit="KB",
         scale=1000.0,
         slips=(
             Slip(
-                value=f.sent_all,
+                value=f.token_bytes_unlimited,
                 says=(
                     "That is a copy per expert. A node gets one copy, whoever of its devices "
                     "hold the experts."
                 ),
             ),
             Slip(
-                value=f.sent_token / 3,
+                value=f.token_bytes / 3,
                 says="That is the way there; the results come back in 16 bit.",
             ),
-            Slip(value=f.sent_token * 4 / 3, says="The way there is in 8 bit: one byte a value."),
-            Slip(value=f.sent_token * 8, says="Bits: KB are asked."),
+            Slip(value=f.token_bytes * 4 / 3, says="The way there is in 8 bit: one byte a value."),
+            Slip(value=f.token_bytes * 8, says="Bits: KB are asked."),
         ),
         hints=(
             "One copy per node, not per expert.",
@@ -584,9 +598,9 @@ def sent_question(f: Facts) -> Number:
             "4 · 7,168 · 3",
         ),
         worked=(
-            f"4 · 7,168 · (1 + 2) = {small_size(f.sent_token)}, a little less where one of "
+            f"4 · 7,168 · (1 + 2) = {small_size(f.token_bytes)}, a little less where one of "
             "the four is the token's own node; a copy per expert would be "
-            f"{small_size(f.sent_all)}."
+            f"{small_size(f.token_bytes_unlimited)}."
         ),
         takeaway=(
             "Count copies per slow link, not per expert: limiting a token to a few nodes is "
@@ -637,7 +651,7 @@ def ratio_question(f: Facts) -> Number:
             (f"{show.params(f.moe_layer)} in a layer: attention, shared expert, 8 routed ones."),
         ),
         worked=(
-            f"{f.sent_us:.2f} µs on the wire against {f.compute_us:.2f} µs of compute: "
+            f"{f.wire_us:.2f} µs on the wire against {f.compute_us:.2f} µs of compute: "
             f"{f.ratio:.1f} times. Real matrix products run well below the peak, which brings "
             "the two nearer to each other."
         ),
@@ -645,6 +659,16 @@ def ratio_question(f: Facts) -> Number:
             "Sparse models are a network problem: the compute per token fell by the "
             "sparsity, the bytes per token did not."
         ),
+    )
+
+
+def ratio_note(f: Facts) -> str:
+    return (
+        "At full peak and full line rate the network is busy for a multiple of the compute. At "
+        f"the rates that both reach, the kit has {f.kit_ratio:.1f} seconds of layer compute, "
+        "attention and element-wise work included, for one of all-to-all; the report puts its "
+        "own chunks near one. Either way it is far too much to leave exposed. The whole step "
+        "under 1F1B:"
     )
 
 
@@ -712,6 +736,15 @@ def dualpipe_question(f: Facts) -> Choice:
             "Memory buys overlap. It can be paid because expert parallelism made the weights "
             "of a device small: the choices of this design pay for one another."
         ),
+    )
+
+
+def dualpipe_note(f: Facts) -> str:
+    return (
+        "As a design of one's own, with the stack named (`stack: hai-llm`), the same plan "
+        f"makes {f.run.tokens_per_s_per_device:,.0f} tokens/s; with none named the kit assumes "
+        f"software in general and says {f.run_generic.tokens_per_s_per_device:,.0f}. Who wrote "
+        "the kernels is a fact of the design."
     )
 
 
@@ -851,24 +884,24 @@ def fp8_question(f: Facts) -> Choice:
 
 
 def plan_question(f: Facts) -> Plan:
-    def wide_tensor(tried: Assessment, best: Assessment) -> str:
+    def wide_tensor(trial: Assessment, best: Assessment) -> str:
         return (
-            f"tp {tried.plan['tp']} costs {show.seconds(tried.step_breakdown_s['tp'])} of a "
-            f"{show.seconds(tried.step_s)} step: narrow matrices, a slow NVLink. The best plan "
+            f"tp {trial.plan['tp']} costs {show.seconds(trial.step_breakdown_s['tp'])} of a "
+            f"{show.seconds(trial.step_s)} step: narrow matrices, a slow NVLink. The best plan "
             f"has tp {best.plan['tp']}."
         )
 
-    def few_groups(tried: Assessment, best: Assessment) -> str:
+    def few_groups(trial: Assessment, best: Assessment) -> str:
         return (
-            f"With ep {tried.plan['ep']} a device holds half of all experts of its layers, or "
-            f"gathers them again for every micro-batch: {show.size(tried.memory_bytes['total'])}, "
-            f"{show.seconds(tried.step_s)} a step."
+            f"With ep {trial.plan['ep']} a device holds half of all experts of its layers, or "
+            f"gathers them again for every micro-batch: {show.size(trial.memory_bytes['total'])}, "
+            f"{show.seconds(trial.step_s)} a step."
         )
 
-    def many_nodes(tried: Assessment, best: Assessment) -> str:
+    def many_nodes(trial: Assessment, best: Assessment) -> str:
         return (
-            f"ep {tried.plan['ep']} spreads each layer over sixteen nodes or more: "
-            f"{show.seconds(tried.step_breakdown_s['ep'])} of exposed all-to-all, against "
+            f"ep {trial.plan['ep']} spreads each layer over sixteen nodes or more: "
+            f"{show.seconds(trial.step_breakdown_s['ep'])} of exposed all-to-all, against "
             f"{show.seconds(best.step_breakdown_s['ep'])} at ep {best.plan['ep']}."
         )
 
@@ -918,6 +951,13 @@ def plan_question(f: Facts) -> Plan:
     )
 
 
+def plan_note(f: Facts) -> str:
+    return (
+        "MFU is over the dense fp8 peak, so it looks low: over the bf16 peak the best plan has "
+        f"{show.share(f.result.mfu_bf16_peak)}. Say which peak."
+    )
+
+
 def cost_question(f: Facts) -> Number:
     return Number(
         id="cost",
@@ -932,7 +972,7 @@ def cost_question(f: Facts) -> Number:
         unit="M$",
         scale=1e6,
         within=1.04,
-        shown="usd",
+        manner="usd",
         slips=(
             Slip(value=f.usd / 8, says="The rate is per device, not per node."),
             Slip(
@@ -1040,7 +1080,7 @@ def rack_question(f: Facts) -> Choice:
                 text="It is no longer needed: memory is larger.",
                 says=(
                     "A device has more memory, but without expert parallelism it would hold "
-                    f"{show.size(f.held_without)} of weights and gradients."
+                    f"{show.size(f.stage_bytes_ep_1)} of weights and gradients."
                 ),
             ),
         ),
@@ -1132,7 +1172,7 @@ BOOK = Walkthrough(
         active_question,
         sparsity_question,
         ep_least_question,
-        sent_question,
+        traffic_question,
         ratio_question,
         dualpipe_question,
         skew_question,

@@ -15,6 +15,7 @@ from scantling.endure.goodput import Shares
 
 from .. import measured
 from ..question import Choice, Explain, Number, Option, Point, Slip, Walkthrough
+from ..texts import small_size
 
 
 class Facts:
@@ -48,7 +49,7 @@ class Facts:
 
     @cached_property
     def hourly_elsewhere(self) -> tuple[float, float]:
-        return measured.recreated("ettr-scale", "series", "hourly saves")
+        return measured.recreation_of("ettr-scale", "series", "hourly saves")
 
     @cached_property
     def llama_floor(self) -> float:  # share
@@ -207,7 +208,7 @@ class Facts:
         )
 
     @cached_property
-    def meta_counted(self) -> float:  # ratio
+    def meta_ettr(self) -> float:  # ratio
         return float(goodput.ettr_linear(self.meta_min, self.far_recovery_min))
 
     @cached_property
@@ -445,6 +446,13 @@ def mtbf_question(f: Facts) -> Number:
             f"belong into this number (with it: {show.seconds(f.mtbf_all_s)})."
         ),
         takeaway="Count what strikes without warning; planned stops are a separate, cheaper line.",
+    )
+
+
+def mtbf_note(f: Facts) -> str:
+    return (
+        f"`M = time / failures`. With {f.interruptions:,} in {f.days:,} days: "
+        f"{show.seconds(f.mtbf_s)}."
     )
 
 
@@ -708,6 +716,16 @@ def async_question(f: Facts) -> Number:
             "Asynchronous saves turn the interval from an optimum into a question of "
             "storage: it is the write, not the stall, that limits how often."
         ),
+    )
+
+
+def async_note(f: Facts) -> str:
+    return (
+        f"The whole state is {small_size(f.state_bytes)}, a share of "
+        f"{small_size(f.state_share)} a device; copying that at half the host link is the "
+        f"{show.seconds(f.stall_s)}. The store of the published run writes it in "
+        f"{show.seconds(f.store_s)} at its sustained rate, so the {show.seconds(f.durable_s)} "
+        "until a copy counts are mostly coordination."
     )
 
 
@@ -1009,6 +1027,14 @@ def spares_question(f: Facts) -> Number:
     )
 
 
+def spares_note(f: Facts) -> str:
+    return (
+        "Erlang's loss formula: chance that a failure finds no spare, by the number of spares, "
+        f"when {show.ratio(f.load)} are in repair on average. The mean is where the curve is "
+        "still steep."
+    )
+
+
 def corruption_question(f: Facts) -> Number:
     return Number(
         id="corruption",
@@ -1048,6 +1074,14 @@ def corruption_question(f: Facts) -> Number:
         takeaway=(
             "Retention is a reliability decision: keep copies for as long as a corruption can hide."
         ),
+    )
+
+
+def corruption_note(f: Facts) -> str:
+    return (
+        f"A corruption that is found after {f.latency_h:g} hours costs as much as a hundred "
+        "fast restarts. Gemini's authors replay suspicious steps; Llama 3's count six in "
+        f"{f.days:,} days."
     )
 
 

@@ -91,7 +91,7 @@ class Facts:
 
     @cached_property
     def megascale(self) -> tuple[Any, Any]:
-        return measured.recreated("strong-scaling", "series", "Megatron-LM, batch 6144")
+        return measured.recreation_of("strong-scaling", "series", "Megatron-LM, batch 6144")
 
     @cached_property
     def flops_per_token(self) -> float:  # FLOP
@@ -176,7 +176,7 @@ class Facts:
         return self.large * 24 * (1 - 1 / self.slow)
 
     @cached_property
-    def lost_own_h(self) -> float:  # h
+    def slow_node_h(self) -> float:  # h
         return self.per_node * 24 * (1 - 1 / self.slow)
 
     @cached_property
@@ -573,7 +573,15 @@ def late_question(f: Facts) -> Number:
     )
 
 
-def where_question(f: Facts) -> Choice:
+def late_note(f: Facts) -> str:
+    return (
+        "What the kit takes for likely at this size, most likely first:\n\n"
+        f"{f.causes}\n\n"
+        "The list is a set of experiments, not a verdict."
+    )
+
+
+def location_question(f: Facts) -> Choice:
     return Choice(
         id="where",
         axis="communication",
@@ -668,6 +676,15 @@ def which_question(f: Facts) -> Choice:
     )
 
 
+def which_note(f: Facts) -> str:
+    return (
+        "Waiting by rank is the cheapest instrument there is: one number a rank and step, from "
+        "the collective library's own log. It happens to everybody: BLOOM's log shows the same "
+        f"run before and with one bad node, {show.share(f.bloom_bad_node)} of its throughput "
+        f"apart; here it is {show.share(f.slow_lost)}."
+    )
+
+
 def tax_question(f: Facts) -> Number:
     return Number(
         id="tax",
@@ -682,7 +699,7 @@ def tax_question(f: Facts) -> Number:
         within=1.1,
         slips=(
             Slip(
-                value=f.lost_own_h,
+                value=f.slow_node_h,
                 says=(f"That is what the node itself loses. All {f.large:,} devices wait for it."),
             ),
             Slip(
@@ -695,9 +712,17 @@ def tax_question(f: Facts) -> Number:
         worked=(
             f"`{f.large:,} · 24 h · (1 - 1/{f.slow:.3f})` = {f.lost_device_h:,.0f} "
             f"device-hours, {show.usd(f.lost_usd)} a day at {f.price:.2f} dollars. The node's "
-            f"own loss is {f.lost_own_h:.0f}."
+            f"own loss is {f.slow_node_h:.0f}."
         ),
         takeaway="In a synchronous job the slowest rank is priced as if all of them were slow.",
+    )
+
+
+def tax_note(f: Facts) -> str:
+    return (
+        "`devices · (1 - 1 / ratio)`: the price of the slowest rank grows with the job, its "
+        f"chance of being there as well. In this job every one of {f.large:,} devices has to be "
+        "as fast as the others, every step."
     )
 
 
@@ -757,16 +782,16 @@ def prove_question(f: Facts) -> Explain:
 
 
 def plan_question(f: Facts) -> Plan:
-    def as_it_was(tried: Assessment, best: Assessment) -> str:
+    def as_it_was(trial: Assessment, best: Assessment) -> str:
         return (
-            f"That is the plan as it was: {show.share(tried.mfu)}, with "
-            f"{show.share(tried.bubble_fraction)} of the step idle. The best has "
+            f"That is the plan as it was: {show.share(trial.mfu)}, with "
+            f"{show.share(trial.bubble_fraction)} of the step idle. The best has "
             f"{show.share(best.mfu)}."
         )
 
-    def long_pipeline(tried: Assessment, best: Assessment) -> str:
+    def long_pipeline(trial: Assessment, best: Assessment) -> str:
         return (
-            f"A longer pipeline without interleaving idles {show.share(tried.bubble_fraction)} of "
+            f"A longer pipeline without interleaving idles {show.share(trial.bubble_fraction)} of "
             f"the step: {f.m} micro-batches cannot fill it."
         )
 
@@ -939,6 +964,10 @@ def tell_question(f: Facts) -> Explain:
     )
 
 
+def tell_note(f: Facts) -> str:
+    return f"At {f.price:.2f} dollars a device-hour the fault cost {show.usd(f.lost_usd)} a day."
+
+
 BOOK = Walkthrough(
     number="06",
     name="mfu_fell",
@@ -952,7 +981,7 @@ BOOK = Walkthrough(
         bubble_question,
         expected_question,
         late_question,
-        where_question,
+        location_question,
         which_question,
         tax_question,
         prove_question,

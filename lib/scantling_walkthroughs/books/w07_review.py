@@ -15,7 +15,7 @@ from scantling.endure import checkpoint, goodput
 from .. import measured
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from ..texts import small_size
-from .base import idle_share, run_days, tp_sent
+from .base import idle_share, run_days, tp_traffic_bytes
 
 
 class Facts:
@@ -35,7 +35,7 @@ class Facts:
     save_every_s = 1800.0  # s
     price = 2.5  # USD a device-hour
     oversubscription = 4.0  # ratio
-    said_mfu = 0.4  # share
+    document_mfu = 0.4  # share
     sparse_flops = 1.979e15  # FLOP/s
     real = ["b", "c", "f"]
 
@@ -98,7 +98,7 @@ class Facts:
 
     @cached_property
     def params_elsewhere(self) -> tuple[float, float]:
-        return measured.recreated("parameters", "x", "llama-3.1-70b")
+        return measured.recreation_of("parameters", "x", "llama-3.1-70b")
 
     @cached_property
     def card_gpu_h(self) -> float:  # h
@@ -120,8 +120,8 @@ class Facts:
                 "b",
                 "time",
                 (
-                    f"MFU {self.said_mfu / 0.01:.0f} % of {self.sparse_flops / 1e12:,.0f} "
-                    f"TFLOP/s on {self.devices:,} H100: {self.said_days:.0f} days, before the "
+                    f"MFU {self.document_mfu / 0.01:.0f} % of {self.sparse_flops / 1e12:,.0f} "
+                    f"TFLOP/s on {self.devices:,} H100: {self.document_days:.0f} days, before the "
                     f"deadline of {self.deadline_days}"
                 ),
             ),
@@ -153,10 +153,10 @@ class Facts:
                 "f",
                 "checkpoints",
                 (
-                    f"{self.said_save_bytes / 1e9:.0f} GB every {self.save_every_s / 60:.0f} "
+                    f"{self.document_save_bytes / 1e9:.0f} GB every {self.save_every_s / 60:.0f} "
                     f"minutes to a {self.store_bytes_per_s / 1e9:.0f} GB/s file system, "
-                    f"training waits: {self.said_save_s:.0f} s, "
-                    f"{self.said_overhead / 0.01:.1f} %"
+                    f"training waits: {self.document_save_s:.0f} s, "
+                    f"{self.document_overhead / 0.01:.1f} %"
                 ),
             ),
             (
@@ -168,8 +168,8 @@ class Facts:
                 "h",
                 "cost",
                 (
-                    f"{self.devices:,} · 24 · {self.said_days:.0f} · ${self.price:.2f} = "
-                    f"${self.said_usd / 1e6:.1f}M"
+                    f"{self.devices:,} · 24 · {self.document_days:.0f} · ${self.price:.2f} = "
+                    f"${self.document_usd / 1e6:.1f}M"
                 ),
             ),
         ]
@@ -187,25 +187,25 @@ class Facts:
         return 6 * self.params * self.tokens
 
     @cached_property
-    def said_days(self) -> float:  # days
-        return self.flops / (self.devices * self.sparse_flops * self.said_mfu) / DAY_S
+    def document_days(self) -> float:  # days
+        return self.flops / (self.devices * self.sparse_flops * self.document_mfu) / DAY_S
 
     @cached_property
-    def said_usd(self) -> float:  # USD
-        return self.devices * 24 * self.said_days * self.price
+    def document_usd(self) -> float:  # USD
+        return self.devices * 24 * self.document_days * self.price
 
     @cached_property
     def dense_days(self) -> float:  # days
-        return self.flops / (self.devices * self.dense_flops * self.said_mfu) / DAY_S
+        return self.flops / (self.devices * self.dense_flops * self.document_mfu) / DAY_S
 
     @cached_property
     def implied(self) -> float:
         """MFU of the dense peak that the stated days take. [share]"""
-        return self.said_mfu * self.sparse_flops / self.dense_flops
+        return self.document_mfu * self.sparse_flops / self.dense_flops
 
     @cached_property
-    def said_gpu_h(self) -> float:  # h
-        return self.devices * 24 * self.said_days
+    def document_gpu_h(self) -> float:  # h
+        return self.devices * 24 * self.document_days
 
     @cached_property
     def best_gpu_h(self) -> float:  # h
@@ -240,11 +240,11 @@ class Facts:
     def tp_bytes(self) -> float:
         """Bytes that a device sends for tensor parallelism in one step: two all-reduces forward and
         two backward, a layer and micro-batch. [bytes]"""
-        return tp_sent(self.activation_bytes, self.tp) * self.stage_layers * self.m
+        return tp_traffic_bytes(self.activation_bytes, self.tp) * self.stage_layers * self.m
 
     @cached_property
     def tp_bytes_inside(self) -> float:  # bytes
-        return tp_sent(self.activation_bytes, 8) * self.stage_layers * self.m_inside
+        return tp_traffic_bytes(self.activation_bytes, 8) * self.stage_layers * self.m_inside
 
     @cached_property
     def tp_cost(self) -> float:
@@ -264,7 +264,7 @@ class Facts:
         return self.params / (8 * self.pp) * 18
 
     @cached_property
-    def said_save_bytes(self) -> float:  # bytes
+    def document_save_bytes(self) -> float:  # bytes
         return 2 * self.params
 
     @cached_property
@@ -272,8 +272,8 @@ class Facts:
         return self.save_bytes / self.store_bytes_per_s
 
     @cached_property
-    def said_save_s(self) -> float:  # s
-        return self.said_save_bytes / self.store_bytes_per_s
+    def document_save_s(self) -> float:  # s
+        return self.document_save_bytes / self.store_bytes_per_s
 
     @cached_property
     def store_ratio(self) -> float:  # ratio
@@ -284,24 +284,24 @@ class Facts:
         return self.save_s / (self.save_every_s + self.save_s)
 
     @cached_property
-    def said_overhead(self) -> float:  # share
-        return self.said_save_s / (self.save_every_s + self.said_save_s)
+    def document_overhead(self) -> float:  # share
+        return self.document_save_s / (self.save_every_s + self.document_save_s)
 
     @cached_property
     def mtbf_s(self) -> float:  # s
         return self.stated.mtbf_s
 
     @cached_property
-    def needed(self) -> float:
+    def deadline_devices(self) -> float:
         """Devices for the deadline at the best plan's rate per device. [?]"""
         return self.devices * run_days(self.best) / self.deadline_days
 
     @cached_property
-    def needed_said(self) -> float:  # devices
-        return self.devices * self.said_days / self.deadline_days
+    def deadline_devices_document(self) -> float:  # devices
+        return self.devices * self.document_days / self.deadline_days
 
     @cached_property
-    def needed_stated(self) -> float:  # devices
+    def deadline_devices_stated(self) -> float:  # devices
         return self.devices * run_days(self.stated) / self.deadline_days
 
     @cached_property
@@ -397,6 +397,13 @@ def how_question(f: Facts) -> Explain:
     )
 
 
+def how_note(f: Facts) -> str:
+    return (
+        f"What hangs on it: an order of {f.devices:,} devices and a date. So b, c and f first, "
+        "since a mistake there is days; then what keeps it running."
+    )
+
+
 def flops_question(f: Facts) -> Number:
     return Number(
         id="flops",
@@ -426,6 +433,13 @@ def flops_question(f: Facts) -> Number:
     )
 
 
+def flops_note(f: Facts) -> str:
+    return (
+        f"The kit's exact count: {show.flop(f.stated.flops_per_token)} a token, attention and "
+        "output head in."
+    )
+
+
 def implied_question(f: Facts) -> Number:
     return Number(
         id="implied",
@@ -437,7 +451,7 @@ def implied_question(f: Facts) -> Number:
         scale=0.01,
         slips=(
             Slip(
-                value=f.said_mfu,
+                value=f.document_mfu,
                 says=(
                     "That is what the document prints, of a peak that training cannot use: "
                     "look at which peak it divides by."
@@ -445,7 +459,7 @@ def implied_question(f: Facts) -> Number:
                 within=1.02,
             ),
             Slip(
-                value=f.said_mfu / 2,
+                value=f.document_mfu / 2,
                 says=(
                     "The other way: the true peak is half as large, so the same days take "
                     "twice the MFU."
@@ -457,7 +471,7 @@ def implied_question(f: Facts) -> Number:
             "Which peak is that number of TFLOP/s?",
             "The data sheet's larger figure counts structured sparsity.",
             (
-                f"`{show.share(f.said_mfu)} · {show.flops(f.sparse_flops)} / "
+                f"`{show.share(f.document_mfu)} · {show.flops(f.sparse_flops)} / "
                 f"{show.flops(f.dense_flops)}`"
             ),
         ),
@@ -474,6 +488,10 @@ def implied_question(f: Facts) -> Number:
     )
 
 
+def implied_note(f: Facts) -> str:
+    return f"The record on this device in bf16: {f.record.run}, {f.record.source}."
+
+
 def days_question(f: Facts) -> Number:
     return Number(
         id="days",
@@ -483,7 +501,7 @@ def days_question(f: Facts) -> Number:
         expected=f.dense_days,
         unit="days",
         slips=(
-            Slip(value=f.said_days, says="Those are the document's days.", within=1.03),
+            Slip(value=f.document_days, says="Those are the document's days.", within=1.03),
             Slip(value=f.dense_days / 3, says="That counts the forward pass alone.", within=1.03),
         ),
         hints=(
@@ -491,15 +509,15 @@ def days_question(f: Facts) -> Number:
             "`FLOP / (devices · peak · MFU)`.",
             (
                 f"`{show.number(f.flops)} / ({f.devices:,} · {show.flops(f.dense_flops)} · "
-                f"{show.share(f.said_mfu)})`"
+                f"{show.share(f.document_mfu)})`"
             ),
         ),
         worked=(
             f"`{show.number(f.flops)} / ({f.devices:,} · {show.flops(f.dense_flops)} · "
-            f"{show.share(f.said_mfu)})` = {show.days(f.dense_days)}: twice the stated time, "
+            f"{show.share(f.document_mfu)})` = {show.days(f.dense_days)}: twice the stated time, "
             f"and twice the money in line h. The deadline is {f.deadline_days} days. Meta's "
             f"model card gives {show.params(f.card_gpu_h)} GPU-hours for the 70B: the stated "
-            f"plan would take {show.params(f.said_gpu_h)}."
+            f"plan would take {show.params(f.document_gpu_h)}."
         ),
         takeaway=(
             "The first fault is worth a factor of two in days and in dollars: sparse for dense."
@@ -734,7 +752,7 @@ def save_question(f: Facts) -> Number:
         within=1.16,
         slips=(
             Slip(
-                value=f.said_save_bytes,
+                value=f.document_save_bytes,
                 says=(
                     "Those are the weights alone, as the document has it. Optimizer states "
                     "are six times as large."
@@ -755,7 +773,7 @@ def save_question(f: Facts) -> Number:
         ),
         worked=(
             f"`{f.bytes_per_param} bytes · {show.params(f.params)}` = "
-            f"{show.size(f.save_bytes)}. The document saves {show.size(f.said_save_bytes)}: "
+            f"{show.size(f.save_bytes)}. The document saves {show.size(f.document_save_bytes)}: "
             "the bf16 weights. That is a model to publish, not a run to resume."
         ),
         takeaway=(
@@ -781,7 +799,7 @@ def overhead_question(f: Facts) -> Number:
         within=1.09,
         slips=(
             Slip(
-                value=f.said_overhead,
+                value=f.document_overhead,
                 says="That is the document's, for the weights alone.",
                 within=1.05,
             ),
@@ -801,13 +819,21 @@ def overhead_question(f: Facts) -> Number:
         ),
         worked=(
             f"{show.seconds(f.save_s)} a save, {show.share(f.overhead)} of the time; the "
-            f"document says {show.share(f.said_overhead)}. At one failure in "
+            f"document says {show.share(f.document_overhead)}. At one failure in "
             f"{show.seconds(f.mtbf_s)} it also saves far too often: Young would wait "
             f"{show.seconds(f.interval_s)}."
         ),
         takeaway=(
             "The third fault hides in a small percentage: a factor of seven on one per cent is six."
         ),
+    )
+
+
+def overhead_note(f: Facts) -> str:
+    return (
+        f"The store of Llama 3's cluster writes {show.bytes_per_s(f.tectonic_bytes_per_s)} "
+        f"sustained: this one is {f.store_ratio:.0f} times slower, and that is what the "
+        "document should have been worried about."
     )
 
 
@@ -828,9 +854,9 @@ def interval_question(f: Facts) -> Number:
                 within=1.03,
             ),
             Slip(
-                value=float((2 * f.said_save_s * f.mtbf_s) ** 0.5),
+                value=float((2 * f.document_save_s * f.mtbf_s) ** 0.5),
                 says=(
-                    f"With the document's {show.seconds(f.said_save_s)} a save; use the whole "
+                    f"With the document's {show.seconds(f.document_save_s)} a save; use the whole "
                     "state."
                 ),
                 within=1.03,
@@ -892,17 +918,26 @@ def faults_question(f: Facts) -> Choice:
     )
 
 
+def faults_note(f: Facts) -> str:
+    return (
+        "What each is worth, the rest as it stands: sparse for dense, a factor of two in days; "
+        f"tensor across nodes, {f.tp_cost:.2f} times the step; saves of weights only, "
+        f"{show.share(f.overhead)} instead of {show.share(f.document_overhead)}, and a run that "
+        "cannot resume."
+    )
+
+
 def plan_question(f: Facts) -> Plan:
-    def outside_the_node(tried: Assessment, best: Assessment) -> str:
+    def outside_the_node(trial: Assessment, best: Assessment) -> str:
         return (
-            f"That still crosses the node with tensor parallelism: {show.seconds(tried.step_s)} a "
+            f"That still crosses the node with tensor parallelism: {show.seconds(trial.step_s)} a "
             f"step, the best takes {show.seconds(best.step_s)}."
         )
 
-    def idle_stages(tried: Assessment, best: Assessment) -> str:
+    def idle_stages(trial: Assessment, best: Assessment) -> str:
         return (
-            f"Inside the node, good; but {show.share(tried.bubble_fraction)} of the step is idle "
-            f"and eight ranks reduce where fewer would do: {show.seconds(tried.step_s)} against "
+            f"Inside the node, good; but {show.share(trial.bubble_fraction)} of the step is idle "
+            f"and eight ranks reduce where fewer would do: {show.seconds(trial.step_s)} against "
             f"{show.seconds(best.step_s)}."
         )
 
@@ -969,13 +1004,17 @@ def needed_question(f: Facts) -> Number:
             f"A sound plan takes {show.days(f.best.days)} on these {f.devices:,} devices, by "
             f"the kit. How many devices does the deadline of {f.deadline_days} days take?"
         ),
-        expected=f.needed,
+        expected=f.deadline_devices,
         unit="devices",
         within=1.12,
         slips=(
-            Slip(value=f.needed_said, says="That trusts the document's days.", within=1.05),
             Slip(
-                value=f.needed_stated,
+                value=f.deadline_devices_document,
+                says="That trusts the document's days.",
+                within=1.05,
+            ),
+            Slip(
+                value=f.deadline_devices_stated,
                 says="That is with the document's layout; yours is faster.",
                 within=1.05,
             ),
@@ -987,11 +1026,18 @@ def needed_question(f: Facts) -> Number:
         ),
         worked=(
             f"`{f.devices:,} · {show.days(f.best.days)} / {f.deadline_days}` = "
-            f"{f.needed:,.0f}, a little more in truth since the batch stays and the bubble "
-            f"grows. The document would have bought {f.devices:,}, and found out on day "
+            f"{f.deadline_devices:,.0f}, a little more in truth since the batch stays and the "
+            f"bubble grows. The document would have bought {f.devices:,}, and found out on day "
             f"{f.deadline_days}."
         ),
         takeaway="The finding of the review is a number of devices, not a list of errors.",
+    )
+
+
+def needed_note(f: Facts) -> str:
+    return (
+        f"At the price of line h that is {show.usd(f.best.cost_usd)} for the run however many "
+        "devices share it; the date costs devices, not device-hours, as long as they stay busy."
     )
 
 

@@ -441,7 +441,7 @@ def hours_question(f: Facts) -> Number:
         expected=f.hours,
         unit="h",
         within=1.04,
-        shown="hours",
+        manner="hours",
         slips=(
             Slip(value=f.hours / 24, says="That is device-days: times 24."),
             Slip(
@@ -479,7 +479,7 @@ def usd_question(f: Facts) -> Number:
         unit="M$",
         scale=1e6,
         within=1.04,
-        shown="usd",
+        manner="usd",
         slips=(
             Slip(
                 value=f.budget_usd,
@@ -510,6 +510,13 @@ def usd_question(f: Facts) -> Number:
     )
 
 
+def usd_note(f: Facts) -> str:
+    return (
+        f"Old: {show.usd(f.usd)}, {show.days(f.base.days)}. New: {show.usd(f.budget_usd)}, "
+        f"{show.days(f.deadline_days)}."
+    )
+
+
 def tokens_question(f: Facts) -> Number:
     return Number(
         id="tokens",
@@ -523,7 +530,7 @@ def tokens_question(f: Facts) -> Number:
         unit="T",
         scale=1e12,
         within=1.03,
-        shown="params",
+        manner="params",
         slips=(
             Slip(
                 value=f.tokens * f.cut, says="That is what you lose, not what is left.", within=1.02
@@ -733,6 +740,14 @@ def spot_question(f: Facts) -> Number:
     )
 
 
+def spot_note(f: Facts) -> str:
+    return (
+        f"`price / goodput`. In fp8 on {f.devices:,} spot devices the run would take "
+        f"{show.days(f.spot_days)}: inside the money, outside the time, and at the mercy of a "
+        "reclaim rate that nobody guarantees."
+    )
+
+
 def batch_question(f: Facts) -> Number:
     return Number(
         id="batch",
@@ -833,6 +848,13 @@ def package_question(f: Facts) -> Choice:
     )
 
 
+def package_note(f: Facts) -> str:
+    return (
+        f"Days against dollars: the limits are {show.days(f.deadline_days)} and "
+        f"{show.usd(f.budget_usd)}; what lies left of and below both is an offer."
+    )
+
+
 def day_question(f: Facts) -> Number:
     return Number(
         id="day",
@@ -849,7 +871,7 @@ def day_question(f: Facts) -> Number:
         unit="k$",
         scale=1000.0,
         within=1.12,
-        shown="usd",
+        manner="usd",
         slips=(
             Slip(
                 value=f.mean_day_usd,
@@ -883,10 +905,10 @@ def day_question(f: Facts) -> Number:
 
 
 def plan_question(f: Facts) -> Plan:
-    def idle_stages(tried: Assessment, best: Assessment) -> str:
+    def idle_stages(trial: Assessment, best: Assessment) -> str:
         return (
-            f"It runs, at {show.seconds(tried.step_s)} against {show.seconds(best.step_s)}: "
-            f"{show.share(tried.bubble_fraction)} of the step is idle, and fp8 makes eight-way "
+            f"It runs, at {show.seconds(trial.step_s)} against {show.seconds(best.step_s)}: "
+            f"{show.share(trial.bubble_fraction)} of the step is idle, and fp8 makes eight-way "
             "reductions a larger part of it."
         )
 
@@ -976,6 +998,15 @@ def margin_question(f: Facts) -> Number:
     )
 
 
+def margin_note(f: Facts) -> str:
+    return (
+        f"The kit's band for this step is {show.seconds(f.best.step_s_low)} to "
+        f"{show.seconds(f.best.step_s_high)} around {show.seconds(f.best.step_s)}. Sources left "
+        "out of its fit lie within that band four times of five: an estimate to plan with, not "
+        "to sign with."
+    )
+
+
 def offer_question(f: Facts) -> Explain:
     return Explain(
         id="offer",
@@ -1033,6 +1064,14 @@ def offer_question(f: Facts) -> Explain:
             "Options with prices and one recommendation: the others decide on values, you "
             "answer for the numbers."
         ),
+    )
+
+
+def offer_note(f: Facts) -> str:
+    return (
+        f"The tokens given up add {f.loss_offer:.4f} nats to the loss by the published law; "
+        "research owns that number, and the first week of fp8 against bf16 is the measurement "
+        "that can prove the offer wrong."
     )
 
 

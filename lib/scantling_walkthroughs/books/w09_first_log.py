@@ -30,7 +30,7 @@ class Facts:
     warm_s = 194.1  # s
     first_s = 52.33  # s
     step_s = 27.5  # s
-    printed = "52.33, 39.9, 35.75, 33.68, 32.44, then fifteen from 27.46 to 27.51"
+    log_steps = "52.33, 39.9, 35.75, 33.68, 32.44, then fifteen from 27.46 to 27.51"
     later_s = 6.73  # s
     # how far sites lie apart, and runs of one site, in the kit's ln(measured / expected)
     between = 0.13  # share
@@ -225,7 +225,8 @@ def step_question(f: Facts) -> Number:
         axis="verification",
         level="mid",
         ask=(
-            f"It prints seconds a step: {f.printed}. Which step time do you go on with, in seconds?"
+            f"It prints seconds a step: {f.log_steps}. Which step time do you go on with, in "
+            "seconds?"
         ),
         expected=f.step_s,
         unit="s",
@@ -253,6 +254,10 @@ def step_question(f: Facts) -> Number:
         ),
         takeaway="Take the median of steady steps, and say how many were left out.",
     )
+
+
+def step_note(f: Facts) -> str:
+    return f"The log's own seconds: {f.log_steps}."
 
 
 def rate_question(f: Facts) -> Number:
@@ -319,7 +324,7 @@ def mfu_question(f: Facts) -> Number:
     )
 
 
-def beside_question(f: Facts) -> Choice:
+def expectation_question(f: Facts) -> Choice:
     return Choice(
         id="beside",
         axis="verification",
@@ -731,7 +736,7 @@ BOOK = Walkthrough(
         step_question,
         rate_question,
         mfu_question,
-        beside_question,
+        expectation_question,
         weight_question,
         factor_question,
         scale_question,

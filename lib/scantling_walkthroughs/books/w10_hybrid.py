@@ -209,7 +209,7 @@ class Facts(DesignFacts):
         return (self.attentions + self.scans) * self.kv_bytes
 
     @cached_property
-    def cache_kept_bytes(self) -> int:  # bytes
+    def hybrid_cache_bytes(self) -> int:  # bytes
         return self.attentions * self.kv_bytes
 
     @cached_property
@@ -218,20 +218,20 @@ class Facts(DesignFacts):
 
     @cached_property
     def saved(self) -> int:  # bytes
-        return self.cache_all_bytes - self.cache_kept_bytes - self.states_bytes
+        return self.cache_all_bytes - self.hybrid_cache_bytes - self.states_bytes
 
     @cached_property
-    def scan_kept(self) -> int:
+    def scan_activations(self) -> int:
         """16-bit values of a token that the backward pass reads. [count]"""
         return self.inputs + 2 * self.inner
 
     @cached_property
-    def attention_kept(self) -> int:  # values
+    def attention_activations(self) -> int:  # values
         return (2 * self.heads + 2 * self.kv_heads) * self.head_width
 
     @cached_property
-    def kept(self) -> float:  # ratio
-        return self.scan_kept / self.attention_kept
+    def activation_ratio(self) -> float:  # ratio
+        return self.scan_activations / self.attention_activations
 
     @cached_property
     def recurrence(self) -> int:  # FLOP a token
@@ -328,11 +328,11 @@ class Facts(DesignFacts):
         return self.stages[self.pp - 1]["total"]
 
     @cached_property
-    def held_bytes(self) -> float:  # bytes
+    def stage_activation_bytes(self) -> float:  # bytes
         return self.stages[0]["activations"]
 
     @cached_property
-    def twin_held_bytes(self) -> float:  # bytes
+    def twin_activation_bytes(self) -> float:  # bytes
         return float(memory_by_stage(self.twin.chosen.case)[0]["activations"])
 
 
@@ -354,7 +354,7 @@ def scan_question(f: Facts) -> Number:
         expected=f.scan_layer,
         unit="parameters",
         within=1.03,
-        shown="params",
+        manner="params",
         slips=(
             Slip(
                 value=f.scan_two,
@@ -419,6 +419,10 @@ def meet_question(f: Facts) -> Number:
     )
 
 
+def meet_note(f: Facts) -> str:
+    return f"One does not grow, the other grows by {f.kv_values:,} values a token."
+
+
 def saved_question(f: Facts) -> Number:
     return Number(
         id="saved",
@@ -436,7 +440,7 @@ def saved_question(f: Facts) -> Number:
         scale=1e9,
         within=1.03,
         slips=(
-            Slip(value=f.cache_kept_bytes, says="That is what is left."),
+            Slip(value=f.hybrid_cache_bytes, says="That is what is left."),
             Slip(
                 value=f.cache_all_bytes,
                 says=(
@@ -455,7 +459,7 @@ def saved_question(f: Facts) -> Number:
             ),
         ),
         worked=(
-            f"{show.size(f.cache_all_bytes)} would be {show.size(f.cache_kept_bytes)}, and "
+            f"{show.size(f.cache_all_bytes)} would be {show.size(f.hybrid_cache_bytes)}, and "
             f"the states add {show.size(f.states_bytes)}: {show.size(f.saved)} saved of a "
             "sequence."
         ),
@@ -467,7 +471,14 @@ def saved_question(f: Facts) -> Number:
     )
 
 
-def kept_question(f: Facts) -> Number:
+def saved_note(f: Facts) -> str:
+    return (
+        f"The states are {small_size(f.states_bytes)} together; the cache that is left is "
+        f"{small_size(f.hybrid_cache_bytes)}."
+    )
+
+
+def activations_question(f: Facts) -> Number:
     return Number(
         id="kept",
         axis="memory",
@@ -479,36 +490,45 @@ def kept_question(f: Facts) -> Number:
             "output; flash attention keeps queries, keys, values and output. How many times "
             "as much does a scan layer keep, inside the mixer?"
         ),
-        expected=f.kept,
+        expected=f.activation_ratio,
         unit="times",
         slips=(
-            Slip(value=1.0 / f.kept, says="The other way round: a scan keeps more."),
+            Slip(value=1.0 / f.activation_ratio, says="The other way round: a scan keeps more."),
             Slip(
-                value=f.scan_kept / (f.hidden * 4),
+                value=f.scan_activations / (f.hidden * 4),
                 says=(
                     f"Keys and values have {f.kv_heads} heads here: they are narrower than "
                     "the queries."
                 ),
             ),
             Slip(
-                value=f.inputs / f.attention_kept,
+                value=f.inputs / f.attention_activations,
                 says="The scan's own output and the gated one are kept too.",
             ),
         ),
         hints=(
             "Count values of one token on both sides.",
             "`(inputs + 2 · inner) / ((2 · heads + 2 · kv heads) · width)`",
-            f"{f.scan_kept:,} against {f.attention_kept:,}",
+            f"{f.scan_activations:,} against {f.attention_activations:,}",
         ),
         worked=(
-            f"`{f.scan_kept:,} / {f.attention_kept:,}` = {f.kept:.1f}. Over the whole first "
-            f"stage, with the MLPs, it is {show.size(f.held_bytes)} of activations against "
-            f"{show.size(f.twin_held_bytes)} with attention everywhere."
+            f"`{f.scan_activations:,} / {f.attention_activations:,}` = {f.activation_ratio:.1f}. "
+            "Over the whole first stage, with the MLPs, it is "
+            f"{show.size(f.stage_activation_bytes)} of activations against "
+            f"{show.size(f.twin_activation_bytes)} with attention everywhere."
         ),
         takeaway=(
             "A hybrid saves cache when it serves, not activations when it trains: per token "
             "both grow alike, and the wider scan keeps more."
         ),
+    )
+
+
+def activations_note(f: Facts) -> str:
+    return (
+        "The first pipeline stage of both, by the kit: activations "
+        f"{small_size(f.stage_activation_bytes)} for the hybrid, "
+        f"{small_size(f.twin_activation_bytes)} for its twin."
     )
 
 
@@ -562,6 +582,10 @@ def cross_question(f: Facts) -> Number:
             "without limit. Its place depends on width and state: work it out for your own."
         ),
     )
+
+
+def cross_note(f: Facts) -> str:
+    return f"The crossing by FLOP is at {f.cross:,.0f} tokens. The clock's comes below."
 
 
 def payoff_question(f: Facts) -> Choice:
@@ -665,6 +689,13 @@ def speedup_question(f: Facts) -> Number:
     )
 
 
+def speedup_note(f: Facts) -> str:
+    return (
+        f"Three lengths, a step of as many tokens, the kit's best plans: {f.short:,}, "
+        f"{f.middle:,}, {f.long:,} tokens."
+    )
+
+
 def worth_question(f: Facts) -> Number:
     return Number(
         id="worth",
@@ -749,6 +780,14 @@ def longest_question(f: Facts) -> Number:
     )
 
 
+def longest_note(f: Facts) -> str:
+    return (
+        f"The kit's layout has {f.first_layers:,} layers on the first stage and "
+        f"{f.last_layers:,} on the last. The even one is {show.share(f.even_cost)} slower a "
+        "step."
+    )
+
+
 def fullest_question(f: Facts) -> Choice:
     return Choice(
         id="fullest",
@@ -778,8 +817,8 @@ def fullest_question(f: Facts) -> Choice:
                 key="c",
                 text="the one with most attention",
                 says=(
-                    f"A scan keeps {f.kept:.1f} times as much as an attention layer, and what "
-                    "counts most is how many micro-batches are in flight."
+                    f"A scan keeps {f.activation_ratio:.1f} times as much as an attention layer, "
+                    "and what counts most is how many micro-batches are in flight."
                 ),
             ),
             Option(
@@ -924,7 +963,7 @@ BOOK = Walkthrough(
         scan_question,
         meet_question,
         saved_question,
-        kept_question,
+        activations_question,
         cross_question,
         payoff_question,
         speedup_question,

@@ -8,7 +8,7 @@ from scantling import catalogue
 from scantling.base.units import HOUR_S, MINUTE_S
 from scantling.endure import elastic, failures, goodput, spares
 
-from .record import Curves, Figure, Printed, drawn, points_of, printed
+from .record import Curves, Figure, PrintedValue, curves_through, points_of, printed_values
 
 
 def mtbf_s(preset: str, devices: float) -> float:
@@ -25,9 +25,9 @@ def implied_restart_min() -> dict[str, float]:
     two points that need different ones cannot both lie on a curve of one.
     """
     interval_min = {
-        row.settings["preset"]: row.at
-        for row in printed("ettr-interval")
-        if row.count("devices") == 100_000 and row.value == 0.5
+        row.failure_preset: row.at
+        for row in printed_values("ettr-interval")
+        if row.devices == 100_000 and row.value == 0.5
     }
     return {
         preset.upper(): mtbf_s(preset, 100_000) / MINUTE_S * 0.5 - interval / 2
@@ -35,54 +35,49 @@ def implied_restart_min() -> dict[str, float]:
     }
 
 
-def _mtbf_h(row: Printed) -> float:
-    return mtbf_s(row.settings["preset"], row.at) / HOUR_S
+def _mtbf_h(row: PrintedValue) -> float:
+    return mtbf_s(row.failure_preset, row.at) / HOUR_S
 
 
-def _ettr_by_interval(row: Printed) -> float:
-    m = mtbf_s(row.settings["preset"], row.number("devices")) / MINUTE_S
-    return float(
-        goodput.ettr_meta(1 / m, row.at, row.number("stall_min"), row.number("restart_min"))
-    )
+def _ettr_by_interval(row: PrintedValue) -> float:
+    m = mtbf_s(row.failure_preset, row.devices) / MINUTE_S
+    return float(goodput.ettr_meta(1 / m, row.at, row.stall_min, row.restart_min))
 
 
-def _ettr_by_scale(row: Printed) -> float:
+def _ettr_by_scale(row: PrintedValue) -> float:
     """ETTR of a job of so many devices, in minutes, by the formula that its figure was drawn
     with."""
-    if "rate" in row:
-        m = float(failures.job_mtbf_s(row.number("rate"), row.at)) / MINUTE_S
+    if row.failure_preset:
+        m = mtbf_s(row.failure_preset, row.at) / MINUTE_S
     else:
-        m = mtbf_s(row.settings["preset"], row.at) / MINUTE_S
-    match row.settings["kind"]:
+        m = float(failures.job_mtbf_s(row.failures_per_1000_node_days, row.at)) / MINUTE_S
+    match row.formula:
         case "linear":
-            ettr = goodput.ettr_linear(m, row.number("loss_min"))
+            ettr = goodput.ettr_linear(m, row.loss_min)
         case "ft-hsdp":
             ettr = elastic.ft_hsdp(
-                m,
-                row.number("replicas"),
-                stall_s=row.number("stall_min"),
-                replica_recovery_s=row.number("loss_min"),
+                m, row.replicas, stall_s=row.stall_min, replica_recovery_s=row.loss_min
             )
         case "meta":
-            save = row.number("save_min")
+            save = row.save_min
             interval = goodput.young(m, save)
-            ettr = goodput.ettr_meta(1 / m, interval, save, row.number("restart_min"))
+            ettr = goodput.ettr_meta(1 / m, interval, save, row.restart_min)
         case "exact":
-            interval = row.number("interval_min")
-            ettr = goodput.ettr(m, 0.0, interval, restart_s=row.number("restart_min"))
-        case kind:
-            raise ValueError(f"no formula of an ETTR is called {kind}")
+            interval = row.interval_min
+            ettr = goodput.ettr(m, 0.0, interval, restart_s=row.restart_min)
+        case formula:
+            raise ValueError(f"no formula of an ETTR is called {formula}")
     return float(ettr)
 
 
 def _step_s() -> float:
     """Seconds of a step behind ByteRobust's table: the row with the longest save sets it, step /
     (step + stall) = printed share."""
-    row = next(row for row in printed("save-stall") if "sets" in row)
-    return row.at * row.value / (1 - row.value)
+    longest = max(printed_values("save-stall"), key=lambda row: row.at)
+    return longest.at * longest.value / (1 - longest.value)
 
 
-def _share_kept(row: Printed) -> float:
+def _share_kept(row: PrintedValue) -> float:
     return _step_s() / (_step_s() + row.at)
 
 
@@ -91,8 +86,8 @@ def _save_stall_curves() -> Curves:
     return {"step / (step + stall)": (stall_s, _step_s() / (_step_s() + stall_s))}
 
 
-def _standbys(row: Printed) -> float:
-    return float(spares.standbys(int(row.at), row.number("per_window")))
+def _standbys(row: PrintedValue) -> float:
+    return float(spares.standbys(int(row.at), row.failure_chance))
 
 
 MTBF_SCALE = Figure(
@@ -111,7 +106,7 @@ MTBF_SCALE = Figure(
     ),
     log="xy",
     points=partial(points_of, "mtbf-scale", _mtbf_h),
-    curves=partial(drawn, "mtbf-scale", _mtbf_h, np.geomspace(1000, 1000000.0, 40)),
+    curves=partial(curves_through, "mtbf-scale", _mtbf_h, np.geomspace(1000, 1000000.0, 40)),
 )
 ETTR_INTERVAL = Figure(
     id="ettr-interval",
@@ -133,7 +128,7 @@ ETTR_INTERVAL = Figure(
     ),
     log="x",
     points=partial(points_of, "ettr-interval", _ettr_by_interval),
-    curves=partial(drawn, "ettr-interval", _ettr_by_interval, np.geomspace(0.5, 180, 60)),
+    curves=partial(curves_through, "ettr-interval", _ettr_by_interval, np.geomspace(0.5, 180, 60)),
 )
 ETTR_SCALE = Figure(
     id="ettr-scale",
@@ -151,7 +146,7 @@ ETTR_SCALE = Figure(
     worst=0.035,
     log="x",
     points=partial(points_of, "ettr-scale", _ettr_by_scale),
-    curves=partial(drawn, "ettr-scale", _ettr_by_scale, np.geomspace(2000, 131072, 40)),
+    curves=partial(curves_through, "ettr-scale", _ettr_by_scale, np.geomspace(2000, 131072, 40)),
 )
 SAVE_STALL = Figure(
     id="save-stall",

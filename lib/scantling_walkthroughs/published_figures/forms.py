@@ -27,7 +27,7 @@ from scantling.physics.schedule import lay_out
 from scantling.physics.software import USUAL
 from scantling.physics.wires import Link
 
-from .record import Curves, Figure, Point, Printed, drawn, points_of
+from .record import Curves, Figure, Point, PrintedValue, curves_through, points_of
 
 GENERIC = Chip(
     linear_flops=989e12,
@@ -39,13 +39,13 @@ GENERIC = Chip(
 SCHEDULES = {"1f1b": "1f1b", "zb-h1": "zb-1p", "zb-h2": "zb-2p"}
 
 
-def _bubble(row: Printed) -> float:
+def _bubble(row: PrintedValue) -> float:
     """Idle share of a step [1]: 1 - m (F + B + W) / span, from the schedule laid out with its
     transfers (schedule.lay_out)."""
-    m = row.count("m")
-    passes = (row.number("f"), row.number("b"), row.number("w"))
+    m = int(row.micro_batches)
+    passes = (row.forward_ms, row.backward_ms, row.weight_gradient_ms)
     schedule = SCHEDULES[row.series]
-    laid_out = lay_out(schedule, row.count("p"), 1, m, *passes, t_p2p=row.number("comm"))
+    laid_out = lay_out(schedule, int(row.stages), 1, m, *passes, t_p2p=row.transfer_ms)
     return float(1 - m * sum(passes) / laid_out.span_s.max())
 
 
@@ -135,18 +135,18 @@ def layer_activations(
     return float(saved_bytes(case)[0])
 
 
-def _saved(row: Printed) -> float:
+def _saved(row: PrintedValue) -> float:
     layer = partial(
         layer_activations,
-        row.count("layers"),
-        row.count("hidden"),
-        row.count("heads"),
-        row.count("micro_batch"),
-        row.count("seq_len"),
-        row.count("tp"),
+        int(row.layers),
+        int(row.hidden),
+        int(row.heads),
+        int(row.micro_batch),
+        int(row.seq_len),
+        int(row.tp),
     )
-    before = layer(bool(row.count("sp_was")), row.settings["was"])
-    after = layer(bool(row.count("sp_now")), row.settings["now"])
+    before = layer(row.sp_before, row.recompute_before)
+    after = layer(row.sp_after, row.recompute_after)
     return 1 - after / before
 
 
@@ -155,23 +155,26 @@ def state_bytes(params: float, dp: Column, sharding: str) -> Column:
     parameter, each over dp where sharded."""
     shape = gpt(36, 4096, 32)
     plan = Plan(dp=dp, sharding=code(SHARDINGS, sharding))
-    m = memory(bare(shape, plan, job=replace(GENERIC_JOB, grad_bytes=2.0)))
+    constants = generic_constants()
+    # the paper accumulates in 16 bit, whatever stacks do since
+    constants = replace(constants, memory=replace(constants.memory, bf16_gradients=0.0))
+    m = memory(bare(shape, plan, job=replace(GENERIC_JOB, grad_bytes=2.0), constants=constants))
     each = (m.weights + m.gradients + m.optimizer) / parameters(shape).total
     return each * params
 
 
-def _zero(row: Printed) -> float:
-    return float(state_bytes(row.number("params"), row.at, row.settings["sharding"])) / 1e9
+def _zero(row: PrintedValue) -> float:
+    return float(state_bytes(row.params, row.at, row.sharding)) / 1e9
 
 
-def _optimal(row: Printed) -> float:
-    return float(convergence.compute_optimal(row.at, row.settings["law"])[1])
+def _optimal(row: PrintedValue) -> float:
+    return float(convergence.compute_optimal(row.at, row.law)[1])
 
 
-def _hybrid_flops(row: Printed) -> float:
+def _hybrid_flops(row: PrintedValue) -> float:
     """FLOP a token as Megatron-Bridge counts them, and every depth of multi-token prediction."""
-    model = entries()[row.settings["model"]].model
-    seq_len = row.number("seq_len")
+    model = entries()[row.model].model
+    seq_len = row.seq_len
     return float(causal_flops_per_token(model, seq_len) + flops_per_token(model, seq_len).mtp)
 
 
@@ -287,7 +290,7 @@ ZERO_MEMORY = Figure(
     misses="the printed values are rounded",
     log="xy",
     points=partial(points_of, "zero-memory", _zero),
-    curves=partial(drawn, "zero-memory", _zero, np.geomspace(1, 1024, 11)),
+    curves=partial(curves_through, "zero-memory", _zero, np.geomspace(1, 1024, 11)),
 )
 COMPUTE_OPTIMAL = Figure(
     id="compute-optimal",
@@ -302,7 +305,7 @@ COMPUTE_OPTIMAL = Figure(
     misses="approach 3 prints its own rounding of the fitted exponents",
     log="xy",
     points=partial(points_of, "compute-optimal", _optimal),
-    curves=partial(drawn, "compute-optimal", _optimal, np.geomspace(1e19, 1e29, 20)),
+    curves=partial(curves_through, "compute-optimal", _optimal, np.geomspace(1e19, 1e29, 20)),
 )
 
 FIGURES = (PARAMETERS, HYBRID_FLOPS, BUBBLE_RATES, ACTIVATION_MEMORY, ZERO_MEMORY, COMPUTE_OPTIMAL)

@@ -9,6 +9,7 @@ import numpy as np
 from scantling.base.columns import Array
 from scantling.base.records import record
 from scantling.catalogue import HERE, read
+from scantling.catalogue.load import filled
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -43,34 +44,59 @@ Curves = Mapping[str, tuple[Array, Array]]  # by series: x, y
 
 
 @record
-class Printed:
-    """A row of published_figures.csv: a printed value and its settings."""
+class PrintedValue:
+    """A row of published_figures.csv: a printed value and what it was taken at; a number that the
+    row does not state is nan, a word is empty."""
 
     figure: str
     series: str
     x: float | str
-    value: float
-    settings: Mapping[str, str]  # what it was taken at: numbers and words
+    value: float  # unit of the figure
     title: str
     locator: str
     source: str
     read: str
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.settings
+    stages: float
+    micro_batches: float  # of a pipeline in a step
+    forward_ms: float  # ms
+    backward_ms: float  # ms, gradient of the inputs alone
+    weight_gradient_ms: float  # ms
+    transfer_ms: float  # ms
+    model: str
+    params: float
+    layers: float
+    hidden: float
+    heads: float
+    micro_batch: float  # sequences
+    seq_len: float  # tokens
+    tp: float
+    recompute_before: str
+    recompute_after: str
+    sp_before: bool
+    sp_after: bool
+    sharding: str
+    law: str
+    tokens_per_s: float  # tokens/s of a device
+    tflops: float  # TFLOP/s of a device
+    devices: float
+    base_devices: float
+    failure_preset: str
+    failures_per_1000_node_days: float
+    failure_chance: float  # of a machine in one window
+    formula: str
+    restart_min: float  # min
+    stall_min: float  # min
+    interval_min: float  # min
+    save_min: float  # min
+    loss_min: float  # min
+    replicas: float
+    left_out: bool
+    why: str
 
     @property
     def at(self) -> float:
         """Where it stands on an axis of numbers."""
         return float(self.x)
-
-    def number(self, name: str) -> float:
-        """A setting that is a number."""
-        return float(self.settings[name])
-
-    def count(self, name: str) -> int:
-        """A setting that is a whole number."""
-        return int(self.number(name))
 
 
 def no_curves() -> Curves:
@@ -181,26 +207,13 @@ class Recreation:
 
 
 @cache
-def printed(figure: str) -> tuple[Printed, ...]:
+def printed_values(figure: str) -> tuple[PrintedValue, ...]:
     """Rows of published_figures.csv for one figure."""
-    return tuple(
-        Printed(
-            figure=row["figure"],
-            series=row["series"],
-            x=_number(row["x"]),
-            value=float(row["value"]),
-            settings=dict(pair.split("=") for pair in row["given"].split()),
-            title=row["title"],
-            locator=row["locator"],
-            source=row["source"],
-            read=row["read"],
-        )
-        for row in read(HERE / "published_figures.csv", None)
-        if row["figure"] == figure
-    )
+    rows = filled(PrintedValue, read(HERE / "published_figures.csv", None), ("date", "verified"))
+    return tuple(replace(row, x=_number(str(row.x))) for row in rows if row.figure == figure)
 
 
-def point(row: Printed, ours: float) -> Point:
+def point(row: PrintedValue, ours: float) -> Point:
     """A printed row beside ours; rows marked left_out are shown, not counted."""
     return Point(
         series=row.series,
@@ -211,21 +224,21 @@ def point(row: Printed, ours: float) -> Point:
         locator=row.locator,
         url=row.source,
         read=row.read,
-        counted="left_out" not in row,
-        why=row.settings.get("why", "").replace("_", " "),
+        counted=not row.left_out,
+        why=row.why,
     )
 
 
-def points_of(figure: str, ours: Callable[[Printed], float]) -> list[Point]:
+def points_of(figure: str, ours: Callable[[PrintedValue], float]) -> list[Point]:
     """A Point for each printed row, ours from the row."""
-    return [point(row, ours(row)) for row in printed(figure)]
+    return [point(row, ours(row)) for row in printed_values(figure)]
 
 
-def drawn(figure: str, ours: Callable[[Printed], float], axis: Array) -> Curves:
+def curves_through(figure: str, ours: Callable[[PrintedValue], float], axis: Array) -> Curves:
     """Ours over an axis for each printed series, given what its first row was, where it is above
     0."""
     curves = {}
-    for row in printed(figure):
+    for row in printed_values(figure):
         if row.series not in curves:
             y = np.array([ours(replace(row, x=float(x))) for x in axis])
             curves[row.series] = axis[y > 0], y[y > 0]

@@ -15,7 +15,7 @@ from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 from scantling.verdict.assess import assess
 
-from .record import Curves, Figure, Point, Printed, drawn, points_of
+from .record import Curves, Figure, Point, PrintedValue, curves_through, points_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -71,12 +71,14 @@ class RunSeries:
     value: Callable[[Row, float], float]  # of a rate in tokens/s per device
     series: Callable[[Row, re.Match[str]], str]
     x: Callable[[Row, re.Match[str]], float | str] = devices
-    where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # of a column, its values
+    column_values: Mapping[str, tuple[Any, ...]] = field(
+        default_factory=dict
+    )  # of a column, its values
 
     def points(self) -> list[Point]:
         """A point a run."""
         frame = predicted()
-        for column, allowed in self.where.items():
+        for column, allowed in self.column_values.items():
             frame = frame[frame[column].isin(allowed)]
         points = []
         for row in frame.itertuples():
@@ -152,18 +154,14 @@ def _framework(row: Row, id: re.Match[str]) -> str:
     return f"{framework}, batch {row.global_batch_seqs:.0f}"
 
 
-def _fsdp_rate(row: Printed, devices: int) -> float:
+def _fsdp_rate(row: PrintedValue, devices: int) -> float:
     """Tokens/s per device of the design behind the figure, on so many devices."""
-    micro_batch = row.count("micro_batch")
+    micro_batch = int(row.micro_batch)
     data = {
-        "model": row.settings["model"],
+        "model": row.model,
         "cluster": {"accelerator": "h100-sxm", "devices": devices, "scale_out": "ib-ndr"},
         "stack": "pytorch-fsdp",
-        "job": {
-            "tokens": 1e12,
-            "seq_len": row.count("seq_len"),
-            "global_batch": devices * micro_batch,
-        },
+        "job": {"tokens": 1e12, "seq_len": int(row.seq_len), "global_batch": devices * micro_batch},
         "plan": {
             "tp": 1,
             "pp": 1,
@@ -176,9 +174,9 @@ def _fsdp_rate(row: Printed, devices: int) -> float:
     return float(assess(Design.from_data(data)).tokens_per_s_per_device)
 
 
-def _fsdp_drop(row: Printed) -> float:
+def _fsdp_drop(row: PrintedValue) -> float:
     """Share of throughput per device that FSDP loses on more devices."""
-    return 1 - _fsdp_rate(row, round(row.at)) / _fsdp_rate(row, row.count("from"))
+    return 1 - _fsdp_rate(row, round(row.at)) / _fsdp_rate(row, int(row.base_devices))
 
 
 _WEAK_SCALING = RunSeries(ids=re.compile(r"megatron21-t1-"), value=hardware_tflops, series=_gpt)
@@ -204,7 +202,7 @@ _TP_ACROSS_NODES = RunSeries(
     value=tokens_per_s,
     series=_micro_batch,
     x=_tp,
-    where={"model": ("GPT 3.6B",), "pp": (1,), "micro_batch": (4, 8)},
+    column_values={"model": ("GPT 3.6B",), "pp": (1,), "micro_batch": (4, 8)},
 )
 _ZERO_GROUPS = RunSeries(
     ids=re.compile(r"internevo-7b-tp1-(?P<how>z-?\d)-"), value=tokens_per_s, series=_groups
@@ -348,7 +346,7 @@ FSDP_DROP = Figure(
     misses="one figure of one model, its settings from a text that quotes the paper",
     log="x",
     points=partial(points_of, "fsdp-drop", _fsdp_drop),
-    curves=partial(drawn, "fsdp-drop", _fsdp_drop, np.geomspace(128, 2048, 5)),
+    curves=partial(curves_through, "fsdp-drop", _fsdp_drop, np.geomspace(128, 2048, 5)),
 )
 
 FIGURES = (

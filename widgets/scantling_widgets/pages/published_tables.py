@@ -12,7 +12,6 @@ from scantling.verdict.limits import limits
 from scantling.verdict.record import Assessment
 from scantling_walkthroughs.published_figures import recreate as published_figures
 from scantling_walkthroughs.published_figures.record import Figure, Point
-from scantling_walkthroughs.texts import fill_text
 
 from ..charts.published import bars, error, is_share, lines, picture, said, size
 from ..report.rendering import macros
@@ -98,13 +97,13 @@ def _columns(figure: Figure, points: Sequence[tuple[Point, float]]) -> dict[str,
     unit = figure.unit if is_share(figure) else ""
     digits = _digits([point.published for point, _ in points], unit)
     ours = digits if digits is None or unit != "1" else max(1, digits)
-    printed = "printed"
+    head = "printed"
     if figure.unit not in ("1", figure.quantity):
-        printed += f", {figure.unit}"
+        head += f", {figure.unit}"
     return {
         "series": [point.series for point, _ in points],
         figure.x: [value(point.x) for point, _ in points],
-        printed: [value(point.published, unit, digits) for point, _ in points],
+        head: [value(point.published, unit, digits) for point, _ in points],
         "ours": [value(point.ours, unit, ours) for point, _ in points],
         "error": [_error(point, error, figure) for point, error in points],
         "where": [point.locator for point, _ in points],
@@ -116,10 +115,10 @@ def _fitted(figure: Figure) -> str:
     if not figure.fitted:
         return ""
     if figure.basis == "runs":
-        shown = "runs among others; the validation page shows them with their source left out"
+        data = "runs among others; the validation page shows them with their source left out"
     else:
-        shown = "series among others"
-    return f" The constants were fitted on these {shown}."
+        data = "series among others"
+    return f" The constants were fitted on these {data}."
 
 
 def _source(title: str, place: str, url: str) -> Source:
@@ -186,8 +185,6 @@ def _in_figures(result: Assessment) -> str:
     )
 
 
-def say(text: str, **facts: Any) -> Html:
-    """A sentence with computed numbers in it: `{name:share}` in the manners of the table of
-    quantities, or any format of Python's."""
-    words = fill_text(text, None, **facts)
+def say(words: str) -> Html:
+    """A paragraph of markdown."""
     return Html(html=markdown(words), words=words)

@@ -168,8 +168,8 @@ def _cell(cell: Cell) -> str:
     if cell.cell_type != "code":
         return ""
     shown = "\n".join(filter(None, map(_output, cell.get("outputs", []))))
-    # a question, or no more than a computed paragraph
-    if "commit" in tags(cell) or re.match(r"\s*(say|walk)\b", cell.source):
+    # a question, or no more than the session itself
+    if "commit" in tags(cell) or re.match(r"\s*walk\b", cell.source):
         return shown
     code = escape(cell.source)
     return f'{shown}<details class="code"><summary>Code</summary><pre>{code}</pre></details>'

@@ -115,7 +115,7 @@ class Experts:
     listed: str = ""
     offset: str = ""  # where every `step`-th starts
     switch: str = ""  # false in the file: no layer is MoE
-    beside: bool = False  # a dense MLP stands beside the experts
+    parallel_mlp: bool = False  # a dense MLP stands beside the experts
     listed_dense: str = ""
     step: str = ""
     step_class: int = 1  # class value of `step`

@@ -28,7 +28,7 @@ def _patterns(r: Reader, arch: Architecture, layers: int, moe: frozenset[int]) -
     """The pattern of the layers, and of an MTP module."""
     whole = _mixers(r, arch, layers)
     if arch.feed:
-        both = "mlp+moe" if arch.experts and arch.experts.beside else "moe"
+        both = "mlp+moe" if arch.experts and arch.experts.parallel_mlp else "moe"
         feeds = (both if i in moe else "mlp" for i in range(len(whole)))
         whole = [f"{mixer}+{feed}" for mixer, feed in zip(whole, feeds)]
     letters = r.get(*arch.mtp_letters)
