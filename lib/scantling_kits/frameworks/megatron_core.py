@@ -191,15 +191,15 @@ def gathers_low(launch: LaunchPlan) -> bool:
     return counted and launch.phase.precision in low and p.sharding != Sharding.NONE
 
 
-# chips on which the recipes of latent attention keep it in 16 bit (perf_recipes/deepseek: 8 bit on
+# die on which the recipes of latent attention keep it in 16 bit (perf_recipes/deepseek: 8 bit on
 # B300 and GB300 alone)
-LATENT_IN_16_BIT = ("b200-sxm", "gb200-nvl72")
+LATENT_IN_16_BIT = "b200"
 
 
 def keeps_attention(launch: LaunchPlan) -> bool:
     """Whether the makers' recipes keep attention in 16 bit on this chip, though its stack has it in
     8 bit."""
-    return launch.model.attention == "mla" and launch.cluster.accelerator.id in LATENT_IN_16_BIT
+    return launch.model.attention == "mla" and launch.cluster.accelerator.die == LATENT_IN_16_BIT
 
 
 def low_attention(launch: LaunchPlan) -> bool:
