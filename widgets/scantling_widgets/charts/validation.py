@@ -233,9 +233,9 @@ def _draw_sources(labels: list[str]) -> alt.LayerChart:
 
 # ---------------------------------------------------------------- memory
 def memory(rows: DataFrame) -> Markup:
-    """Predicted memory over capacity of configurations that ran and that ran out, with their fold
+    """Predicted memory over capacity of configurations that ran and that ran out, with their family
     left out; beyond 1 is called too large."""
-    share, edges = (rows.fold_out_bytes / rows.capacity_bytes, np.arange(0, 2.05, 0.05).round(2))
+    share, edges = (rows.family_out_bytes / rows.capacity_bytes, np.arange(0, 2.05, 0.05).round(2))
     bins: list[Row] = []
     for ran, name in _KINDS.items():
         counts = np.histogram(share[rows.ran == ran].clip(upper=1.999), edges)[0]
@@ -246,11 +246,11 @@ def memory(rows: DataFrame) -> Markup:
     right, over_ = (100 * ((share <= 1) == ran)[rows.ran == ran].mean() for ran in _KINDS)
     return _picture(
         _draw_memory(),
-        f"Predicted memory over capacity with the fold left out: {right:.0f} % of the "
+        f"Predicted memory over capacity with the family left out: {right:.0f} % of the "
         f"configurations that ran lie below 100 %, {over_:.0f} % of those that ran out of "
         "memory above it.",
         "Left of the line is called fitting. Every configuration predicted by constants that were "
-        "fitted without its fold.",
+        "fitted without its family.",
         {"bins": bins},
     )
 

@@ -490,7 +490,7 @@ def _memory(f: Figures, rows: DataFrame | None) -> list[Block]:
 
 
 def _memory_fits(figures: Mapping[str, Any]) -> Table:
-    fits = {"in sample": "fitted", "folds": "folds", "stack left out": "stack left out"}
+    fits = {"in sample": "fitted", "family left out": "family left out"}
     parts = {"all": "all", "sweep": "the sweep", "rest": "the rest"}
     cells = []
     for kind, name in fits.items():
