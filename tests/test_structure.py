@@ -210,7 +210,13 @@ COMMON = {"other", "generic", "nvlink", "pcie"}
 # rooms that say on which machine somebody measured or asks a question, and which framework writes
 QUOTES = {"scantling.runs", "scantling_logs", "scantling_walkthroughs"}
 # modules that say what words of other people mean, or what a library needs on a chip
-READERS = {"scantling.runs.run_words", "scantling_brief.rules_machine", "scantling_kits.env"}
+READERS = {
+    "scantling.runs.run_words",
+    "scantling_brief.rules_machine",
+    "scantling_kits.env",
+    "scantling_kits.variables",
+    "scantling_kits.xla_flags",
+}
 # rooms that speak to each vendor's tools, networks and frameworks in their own words
 SPEAKERS = ("scantling_kits", "scantling_site.network.settings")
 

@@ -7,7 +7,7 @@ import pytest
 from scantling.base.errors import DesignError
 from scantling.base.typed import number, with_points
 from scantling.design.checks import as_number
-from scantling_brief.brief import read_brief
+from scantling_brief.brief import FEWEST_TOKENS, read_brief
 from scantling_walkthroughs.typed import read_number
 from scantling_widgets.desk import amounts
 
@@ -57,8 +57,14 @@ def test_a_number_is_read_alike_wherever_it_is_typed(text):
             as_number(text, "a number")
         assert float(refused.value.nearest) == pytest.approx(value)
     if value > 0 and "e" not in text:
-        read = read_brief(f"70B on 64 H100, {text} tokens").fields
-        assert read["job.tokens"] == pytest.approx(value)
+        read = read_brief(f"70B on 64 H100, budget ${text}").fields
+        assert read["constraints.budget_usd"] == pytest.approx(value)
+        tokens = read_brief(f"70B on 64 H100, {text} tokens")
+        if value >= FEWEST_TOKENS:
+            assert tokens.fields["job.tokens"] == pytest.approx(value)
+        else:  # too few for a run: asked about
+            assert "job.tokens" not in tokens.fields
+            assert any("job.tokens" in unread.question for unread in tokens.unread)
 
 
 @pytest.mark.parametrize("text", NONE)

@@ -17,6 +17,7 @@ from scantling_widgets.charts.livechart import columns
 from scantling_widgets.desk.desk import DeskPane
 from scantling_widgets.desk.session import Session
 from scantling_widgets.desk.widgets import open_desk
+from scantling_widgets.words import at
 
 
 @pytest.fixture
@@ -40,14 +41,15 @@ def text(item: dict) -> str:
         "mfu_shown",
         "step_s",
         "bubble_fraction",
-        "days",
-        "cost_usd",
+        "likely.days",
+        "likely.cost_usd",
         "goodput",
         "checkpoint_interval_s",
     ],
 )
 def test_a_card_shows_what_the_library_says(desk, key):
-    assert text(card(desk, key)) == show(key, scantling.assess(desk.design).as_dict()[key])
+    figures = scantling.assess(desk.design).as_dict()
+    assert text(card(desk, key)) == show(key, at(figures, key))
 
 
 @pytest.mark.parametrize(
@@ -329,7 +331,7 @@ def test_reset_brings_the_first_design_back_and_can_be_undone(desk):
 def test_the_offered_fix_makes_the_design_feasible(desk):
     desk.controls.form.send_change("constraints.deadline_days", "60")
     assert desk.session.now.given["verdict"] == "constraint-missed"
-    assert card(desk, "days")["state"] == "bad"
+    assert card(desk, "likely.days")["state"] == "bad"
     assert desk.headline.fix.hidden is False
     desk.headline.apply_fix()
     assert met(desk.session.now.given["verdict"])  # at risk or not

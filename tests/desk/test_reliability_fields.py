@@ -20,7 +20,7 @@ BASE = {
     "prices": {"usd_per_device_hour": 2.5},
 }
 WORDS = {"reliability.preset": ("good", "bad"), "reliability.recovery": ("restart", "in-place")}
-NEAR = {"share": (0.001, 0.01), "ratio": (2, 20), "nodes": (0, 4)}
+NEAR = {"share": (0.001, 0.01), "ratio": (2, 20), "nodes": (0, 4), "1/day": (0.5, 4)}
 # what a value changes is told by the fields beside it
 NEEDS = {
     "reliability.lemons.share": {"reliability.lemons.factor": 10},

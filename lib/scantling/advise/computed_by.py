@@ -8,6 +8,7 @@ from .. import catalogue
 from ..base.records import Lines
 from ..catalogue import scaling_laws
 from ..catalogue.models import shape
+from ..catalogue.stacks import stack
 from ..design import resolve
 from ..endure import (
     checkpoint,
@@ -205,6 +206,7 @@ _SOURCES = (
         checkpoint.synchronous_save_s,
         parts=("endurance.checkpoint_durable_s", "endurance.synchronous_save_s"),
     ),
+    Source(stack, parts=("endurance.watchdog_s",)),
     Source(checkpoint.write_rate_needed, parts=("endurance.write_bytes_per_s_needed",)),
     Source(checkpoint.retention, parts=("endurance.retention",)),
     Source(

@@ -505,6 +505,12 @@ _FAILURES_PRICES_MEASURED: tuple[Control, ...] = (
         axis="Repair time",
     ),
     Entry(
+        field="reliability.planned_per_day",
+        label="Planned stops",
+        figure="endurance.planned_per_day",
+        axis="Planned stops per day",
+    ),
+    Entry(
         field="reliability.spares",
         label="Spare nodes",
         figure="spares",
