@@ -36,6 +36,21 @@ class Preflight:
     copies: int
     bucket: bool  # RUN_DIR may be one, which has no such limit
 
+    @property
+    def checks(self) -> str:
+        """What is asked, in the words of the file's head."""
+        out = []
+        if self.smi:
+            out.append("devices")
+        if self.nvidia:
+            out += ["DCGM", "memory errors"]
+        if self.cards:
+            out.append("links")
+        out.append("room for the copies kept")
+        if self.node_gbytes_per_s or self.all_gbytes_per_s:
+            out.append("all-reduce")
+        return ", ".join(out)
+
 
 def dcgm_level(mtbf_s: float) -> int:
     """Level of DCGM's diagnosis: 2, which takes two minutes, where that is below a hundredth of the

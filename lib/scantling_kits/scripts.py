@@ -214,6 +214,7 @@ def manifests(launch: LaunchPlan, restarts: int, grace_s: int) -> dict[str, str]
         "nodes_of_slice": launch.nodes // launch.slices,
         "restarts": restarts,
         "pod": pod_values,
+        "gpu": launch.gpu,
         "remarks": remarks(launch),
         "runtime": launch.framework.runtime,
         "per_node": str(launch.per_node),

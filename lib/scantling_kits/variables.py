@@ -136,9 +136,10 @@ def dense_stages(launch: LaunchPlan) -> bool:
     return on_nvidia(launch) and not launch.model.is_moe and p.pp > 1 and launch.nodes > 1
 
 
-def on_b300(launch: LaunchPlan) -> bool:
-    """Boards of B300."""
-    return launch.cluster.accelerator.id == "b300-sxm"
+def ultra_boards(launch: LaunchPlan) -> bool:
+    """Blackwell Ultra on boards of eight behind NVLink switches, no racks: B300."""
+    board = launch.cluster.accelerator.scale_up_domain_max <= FLAT_BOARD
+    return on_nvidia(launch) and launch.kin.nvls and board and core.ultra(launch)
 
 
 def four_bit(launch: LaunchPlan) -> bool:
@@ -285,7 +286,7 @@ VARIABLES: tuple[Setting, ...] = (
     ),
     *of(
         TORCHES,
-        on_b300,
+        ultra_boards,
         "NCCL_IGNORE_CPU_AFFINITY",
         "1",
         "NCCL takes the cores beside its card, not those that the launcher left it",

@@ -14,6 +14,8 @@ from .settings import Setting, Value
 
 SINCE = "0.1.0"
 VMEM_DENSE_KIB, VMEM_EXPERTS_KIB = 98304, 81920  # of v6e's on-chip memory, for one operation
+PLANAR = 2  # axes of a slice's torus
+FLOP_A_BYTE = 400.0  # of 16 bit and device memory, beyond which tiles are larger: v5e 241, v6e 560
 
 
 def of(
@@ -39,14 +41,17 @@ def on_gpus(launch: LaunchPlan) -> bool:
     return launch.gpu
 
 
-def trillium(launch: LaunchPlan) -> bool:
-    """TPU v6e."""
-    return launch.cluster.accelerator.id == "tpu-v6e"
+def hungry(launch: LaunchPlan) -> bool:
+    """TPUs of planar slices whose products outrun their memory, and want larger tiles: v6e, with
+    560 flop a byte (v5e 241; of the others, in slices of three axes, v5p 166 and v7x 313)."""
+    chip = launch.cluster.accelerator
+    planar = chip.slice_axes == PLANAR
+    return on_tpus(launch) and planar and chip.bf16_flops > FLOP_A_BYTE * chip.hbm_bytes_per_s
 
 
-def dense_trillium(launch: LaunchPlan) -> bool:
-    """TPU v6e without experts."""
-    return trillium(launch) and not launch.model.is_moe
+def dense_hungry(launch: LaunchPlan) -> bool:
+    """The same without experts."""
+    return hungry(launch) and not launch.model.is_moe
 
 
 def vmem(launch: LaunchPlan) -> str:
@@ -102,7 +107,7 @@ XLA_FLAGS: tuple[Setting, ...] = (
         "library: CF_FOR_ALL_GATHER",
     ),
     of(
-        trillium,
+        hungry,
         "xla_tpu_scoped_vmem_limit_kib",
         vmem,
         "room in on-chip memory for larger product tiles, as MaxText sets it on this chip for "
@@ -124,21 +129,21 @@ XLA_FLAGS: tuple[Setting, ...] = (
         "library: DATA_PARALLEL_OVERLAP",
     ),
     of(
-        dense_trillium,
+        dense_hungry,
         "xla_tpu_use_minor_sharding_for_major_trivial_input",
         "true",
         "a layout of sums and their scatters that needs no copy",
         "library: LAYOUT_FOR_ALL_REDUCE_SCATTER",
     ),
     of(
-        dense_trillium,
+        dense_hungry,
         "xla_tpu_relayout_group_size_threshold_for_reduce_scatter",
         "1",
         "the same for groups of any size",
         "library: LAYOUT_FOR_ALL_REDUCE_SCATTER",
     ),
     of(
-        dense_trillium,
+        dense_hungry,
         "xla_tpu_assign_all_reduce_scatter_layout",
         "true",
         "the same for sums that are scattered",

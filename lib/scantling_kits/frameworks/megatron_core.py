@@ -191,15 +191,22 @@ def gathers_low(launch: LaunchPlan) -> bool:
     return counted and launch.phase.precision in low and p.sharding != Sharding.NONE
 
 
-# die on which the recipes of latent attention keep it in 16 bit (perf_recipes/deepseek: 8 bit on
-# B300 and GB300 alone)
-LATENT_IN_16_BIT = "b200"
+def ultra(launch: LaunchPlan) -> bool:
+    """Whether products in 4 bit are more than twice as fast as in 8 bit: Blackwell Ultra, whose
+    exponentials of attention are twice as fast as Blackwell's too (NVIDIA, Inside Blackwell
+    Ultra)."""
+    chip = launch.cluster.accelerator
+    return chip.fp4_flops > 2 * chip.fp8_flops
 
 
 def keeps_attention(launch: LaunchPlan) -> bool:
-    """Whether the makers' recipes keep attention in 16 bit on this chip, though its stack has it in
-    8 bit."""
-    return launch.model.attention == "mla" and launch.cluster.accelerator.die == LATENT_IN_16_BIT
+    """Whether the makers' recipes keep latent attention in 16 bit on this chip, though its stack
+    has it in 8 bit (perf_recipes/deepseek of Megatron-Bridge: 8 bit on B300 and GB300 alone, 16 bit
+    on B200 and GB200; none for a family that nobody has published a run on)."""
+    kin = launch.kin
+    if launch.model.attention != "mla" or launch.chip != "nvidia" or ultra(launch):
+        return False
+    return kin.block_scales and kin.measured
 
 
 def low_attention(launch: LaunchPlan) -> bool:
