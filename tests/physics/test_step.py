@@ -638,7 +638,12 @@ def test_a_release_brings_hybrids_what_their_recipes_set():
                 "job": {"seq_len": 8192, "global_batch": 512, "precision": "mxfp8"}
                 | {"routing": "forced", "effort": "tuned"},
                 "plan": {"tp": 1, "pp": 1, "ep": 64, "sharding": "zero1", "recompute": "none"}
-                | {"micro_batch": 1, "cuda_graphs": "layer", "moe_dispatcher": "hybridep"},
+                | {
+                    "gradients": "bf16",
+                    "micro_batch": 1,
+                    "cuda_graphs": "layer",
+                    "moe_dispatcher": "hybridep",
+                },
                 "stack": {"id": "megatron-core", "release": release},
             }
         ).tokens_per_s_per_device
