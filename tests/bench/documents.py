@@ -26,8 +26,8 @@ WIDTH, ROW, LEFT, MIDDLE = 1060, 34, 150, 700
 
 
 def example() -> str:
-    """The command of the read-me, run as it stands there, with what it prints as Markdown: what was
-    read, and the first paragraph on the design. A line of dots stands for what is left out."""
+    """The command of the read-me, run as it stands there, with what it prints as Markdown: how the
+    line was read, and the first paragraph on the design. Dots stand for the rest."""
     command = f'scantling init --text "{LINE}" -o run.yaml && scantling design run.yaml'
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     with TemporaryDirectory() as folder:
@@ -39,10 +39,10 @@ def example() -> str:
             text=True,
             env=os.environ | {"COLUMNS": "110", "PATH": path},
         ).stdout
-    made, said = printed.split("Wrote run.yaml\n")
-    read = made.partition("Assumed\n")[0]
-    first = said.strip().split("\n\n")[0]
-    lines = [f"$ {command}", *read.splitlines(), "…", "Wrote run.yaml", *first.splitlines(), "…"]
+    next_line = "Next     scantling design run.yaml\n"
+    reading, _, assessed = printed.partition(next_line)
+    first = assessed.strip().split("\n\n")[0]
+    lines = [f"$ {command}", *(reading + next_line).splitlines(), *first.splitlines(), "…"]
     return "\n".join(["```console", *map(str.rstrip, lines), "```"])
 
 
