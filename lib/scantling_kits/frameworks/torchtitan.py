@@ -325,6 +325,7 @@ class TitanValues:
     converter_names: list[str]
     spmd_types: bool  # the back-end that NVFP4's products want
     later: bool  # names of the releases after LAST_BY_SEQUENCE
+    positions: str  # the option of a rotary embedding that has the longest position
     micro_tokens: int  # of a data-parallel rank in a micro-batch
     step_tokens: int
     micro_batches: int  # of a pipeline in a step
@@ -338,6 +339,7 @@ def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
     shard = dp_shard(launch)
     compiled = bool(launch.does.eager_tp <= 0)
     formats = converters(launch, compiled)
+    later = release(launch.framework.version) > release(LAST_BY_SEQUENCE)
     return TitanValues(
         seq_len=job.seq_len,
         backend=backend(launch),
@@ -370,7 +372,8 @@ def values(launch: LaunchPlan, run: RunValues) -> TitanValues:
         converters=formats,
         converter_names=sorted(text.partition(".")[0] for text in formats),
         spmd_types=job.precision == Precision.NVFP4,
-        later=release(launch.framework.version) > release(LAST_BY_SEQUENCE),
+        later=later,
+        positions="max_context_length" if later else "max_seq_len",
         micro_tokens=p.micro_batch * job.seq_len,
         step_tokens=job.global_batch * job.seq_len,
         micro_batches=p.grad_accum,
