@@ -42,6 +42,26 @@ def switches_of(modules: Sequence[str]) -> dict[str, float]:
     return {**switches, "selective_gemm": 0.0}
 
 
+def bits_of(modules: Sequence[str]) -> int:
+    """Modules as one number, a bit each in the order of SWITCH_OF."""
+    return sum(1 << at for at, module in enumerate(SWITCH_OF) if module in modules)
+
+
+def switches_at(bits: Column, switches: Mapping[str, Column]) -> dict[str, Column]:
+    """The switches of Software under which `selective` repeats the modules of `bits_of` and nothing
+    else; as they are where a plan leaves them to the stack (0)."""
+    if not np.any(bits):
+        return {}
+    whole = np.asarray(bits).astype(np.int64)
+    named = whole > 0
+    out = {
+        switch: np.where(named, (whole >> at) & 1, switches[switch])[()]
+        for at, switch in enumerate(SWITCH_OF.values())
+    }
+    out["selective_gemm"] = np.where(named, 0.0, switches["selective_gemm"])[()]
+    return out
+
+
 def modules_of(recompute: str, software: Software, shape: Shape) -> list[str]:
     """The modules that a plan repeats: those of the switches that this model has, whole layers
     under `full`. A stack that keeps listed operations instead (`selective_gemm`) names none."""

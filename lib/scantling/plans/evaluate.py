@@ -22,7 +22,7 @@ from ..physics.memory.peak import SAFE, capacity, memory, zone
 from ..physics.pipeline import SCHEDULES
 from ..physics.recompute import modules_of
 from ..physics.step import step_time
-from .enumerate import Pins, enumerate_plans
+from .enumerate import Pins, Question, enumerate_plans
 from .fit import REASONS, host_bytes, streamed_weights, through_disks, why_not
 from .remote import Progress, Scheduler, across
 from .space import DEFAULT, Space
@@ -111,7 +111,7 @@ class Search:
     @cached_property
     def roomy(self) -> Array:
         """True for plans with the allowed chance of going out of memory. bool"""
-        return self.total_bytes <= roomy_bytes(self.situation, self.plan)
+        return self.total_bytes <= roomy_bytes(self.situation)
 
     def simplest(self) -> int | None:
         """Row of the simplest plan within TIE of the best with the best's headroom, and below
@@ -136,7 +136,7 @@ class Search:
     @cached_property
     def capacity(self) -> float:
         """What a program can have of a device's memory. [bytes]"""
-        return float(capacity(self.situation.cases(self.plan)))
+        return usable_bytes(self.situation)
 
     def best_safe(self) -> int | None:
         """Row of the fastest plan that keeps a fifth of the memory free."""
@@ -207,7 +207,7 @@ def union(searches: Sequence[Search]) -> Search:
     outcome = Outcome(*map(np.concatenate, zip(*(search.outcome for search in searches))))
     counts = added(search.counts for search in searches)
     if all(search.legal == len(search.reason) for search in searches):
-        rows = np.sort(np.unique(_keys(plan), return_index=True)[1])
+        rows = np.sort(np.unique(keys_of(plan), return_index=True)[1])
         plan, outcome = take(plan, rows), outcome.at(rows)
         counts |= _counted(outcome.reason, counts["seconds"], counts["unseen"])
     return _search(first.situation, plan, outcome, counts)
@@ -227,7 +227,7 @@ def _search(situation: Situation, plan: Plan, outcome: Outcome, counts: Counts) 
     )
 
 
-def _keys(plan: Plan) -> Array:
+def keys_of(plan: Plan) -> Array:
     """One number for each plan, the same for the same plan: its fields mixed modulo 2^64."""
     mixed = np.zeros(np.shape(plan.tp), np.uint64)
     for value in vars(plan).values():
@@ -252,13 +252,22 @@ def _counted(reason: Array, seconds: float, unseen: int) -> Counts:
 def legal(situation: Situation, space: Space, pins: Pins | None = None) -> Plan:
     """Columns of every legal plan of a space under the pins. Raises DesignError, naming the rule,
     where they leave none."""
-    fixed = situation.phase.pins if pins is None else pins
+    question = asked(situation, space, pins)
     return enumerate_plans(
-        situation.resolved.model,
-        situation.phase,
-        situation.resolved.cluster,
-        space,
-        {"cp_type": situation.stack.cp_type or None, **fixed},
+        question.model, question.phase, question.cluster, question.space, question.pins
+    )
+
+
+def asked(situation: Situation, space: Space, pins: Pins | None = None) -> Question:
+    """What plans of a space are asked for under the pins, with the stack's own way of context
+    parallelism."""
+    fixed = situation.phase.pins if pins is None else pins
+    return Question(
+        model=situation.resolved.model,
+        phase=situation.phase,
+        cluster=situation.resolved.cluster,
+        space=space,
+        pins={"cp_type": situation.stack.cp_type or None, **fixed},
     )
 
 
@@ -373,7 +382,7 @@ def by_merit(situation: Situation, plan: Plan, outcome: Outcome) -> Array:
     """Rows that fit, best first: those of a kind that has been run, then the others; of each, those
     with the allowed chance of going out of memory by step time, then the rest by memory."""
     total_bytes, step_s = outcome.total_bytes, outcome.step_s
-    roomy = total_bytes <= roomy_bytes(situation, plan) * (1 + ROUNDING)
+    roomy = total_bytes <= roomy_bytes(situation) * (1 + ROUNDING)
     parts = []
     for kind in (outcome.practised, ~outcome.practised):
         fits = (outcome.reason < 0) & kind
@@ -383,10 +392,15 @@ def by_merit(situation: Situation, plan: Plan, outcome: Outcome) -> Array:
     return np.concatenate(parts)
 
 
-def roomy_bytes(situation: Situation, plan: Plan) -> float:
+def usable_bytes(situation: Situation) -> float:
+    """What a program can have of a device's memory, which no plan changes. [bytes]"""
+    return float(capacity(situation.cases(Plan())))
+
+
+def roomy_bytes(situation: Situation) -> float:
     """Memory up to which a plan has the allowed chance of going out of it. [bytes]"""
     allowed = situation.resolved.max_oom_probability
-    most: float = most_bytes(float(capacity(situation.cases(plan))), allowed, spread_of(situation))
+    most: float = most_bytes(usable_bytes(situation), allowed, spread_of(situation))
     return most
 
 
