@@ -103,11 +103,7 @@ def plain(model, phase, cluster, space):
             if split and pp * vpp >= model.layers:  # a run of layers would be left empty
                 continue
             ranks = dp * cp
-            if (
-                (ranks == 1 and sharding != "none")
-                or (sharding == "zero2" and m > 1)
-                or (sharding in ("zero3", "hsdp") and vpp > 1)
-            ):
+            if (ranks == 1 and sharding != "none") or (sharding in ("zero3", "hsdp") and vpp > 1):
                 continue
             group = ranks
             if sharding == "hsdp":

@@ -54,7 +54,7 @@ def switches_at(bits: Column, switches: Mapping[str, Column]) -> dict[str, Colum
         return {}
     whole = np.asarray(bits).astype(np.int64)
     named = whole > 0
-    out = {
+    out: dict[str, Column] = {
         switch: np.where(named, (whole >> at) & 1, switches[switch])[()]
         for at, switch in enumerate(SWITCH_OF.values())
     }

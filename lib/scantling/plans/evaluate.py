@@ -23,7 +23,7 @@ from ..physics.pipeline import SCHEDULES
 from ..physics.recompute import modules_of
 from ..physics.step import step_time
 from .enumerate import Pins, Question, enumerate_plans
-from .fit import REASONS, host_bytes, streamed_weights, through_disks, why_not
+from .fit import REASONS, host_bytes, on_disk, streamed_weights, through_disks, why_not
 from .remote import Progress, Scheduler, across
 from .space import DEFAULT, Space
 from .words import PlanRow, as_dict, plan_at
@@ -31,7 +31,8 @@ from .words import PlanRow, as_dict, plan_at
 CHUNK = 32768  # rows of one pass: with fewer, what Python adds to each pass shows
 REMOTE = 2 * CHUNK  # rows that one task of a cluster takes
 ROUNDING = 1e-9  # share of a number of bytes by which two ways to it may differ
-TIE = 0.01  # share of a step within which the simpler plan is taken
+TIE = 0.03  # share of a step within which the plainest plan is taken
+HOST_TIE = 0.10  # the same of plans that keep more on the device than the fastest does
 
 
 class Counts(TypedDict):
@@ -114,20 +115,36 @@ class Search:
         return self.total_bytes <= roomy_bytes(self.situation)
 
     def simplest(self) -> int | None:
-        """Row of the simplest plan within TIE of the best with the best's headroom, and below
+        """Row of the plainest plan within TIE of the best, HOST_TIE where the best sends state off
+        the device (or through NVMe) and the other sends less, with the best's headroom, and below
         SAFE_SHARE of the memory where the best is; None where none fits."""
         best = self.best()
         if best is None:
             return None
-        tied = self.fits & (self.step_s <= (1 + TIE) * self.step_s[best])
+        tied = self.fits & (self.step_s <= (1 + HOST_TIE) * self.step_s[best])
         tied &= (self.practised == self.practised[best]) & (self.roomy == self.roomy[best])
         zones = np.asarray(zone(self.total_bytes, self.capacity))
         tied &= zones <= zones[best]
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]
         rows = np.flatnonzero(tied)
-        keys = complexity(take(self.plan, rows), self.situation)
+        away = self.sent_away(rows)
+        level = away[rows == best][0]
+        near = self.step_s[rows] <= (1 + TIE) * self.step_s[best]
+        rows = rows[near | (away < level)]
+        plan = take(self.plan, rows)
+        keys = (self.sent_away(rows), *complexity(plan, self.situation))
         return int(rows[np.lexsort((self.step_s[rows], *reversed(keys)))[0]])
+
+    def sent_away(self, rows: Array) -> Array:
+        """How far state goes in some plans: 0 it stays on the device, 1 moments and gradients go to
+        the host, 2 weights too, and 3 more where NVMe holds a part. [rows]"""
+        away = self.column("offload")[rows].astype(int)
+        if np.any(away):
+            case = self.situation.cases(take(self.plan, rows))
+            disk = on_disk(self.situation.resolved.cluster, memory(case))
+            away = away + 3 * (np.broadcast_to(disk, len(rows)) > 0)
+        return away
 
     def column(self, name: str) -> Array:
         """A field of all plans."""
@@ -415,9 +432,10 @@ def spread_of(situation: Situation) -> float:
 
 
 def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
-    """Keys by which one plan is simpler than another, the weightiest first: state that leaves the
-    device, a schedule that is not everyday's, axes in use, a sharding that is not the stack's own,
-    recompute of a part of the layers, recompute at all. [n] each"""
+    """Keys by which one plan is simpler than another, the weightiest first: a schedule that is not
+    everyday's, axes in use, a sharding that is not the stack's own, chunks that layers do not
+    divide into, modules that are not the stack's own list, recompute of a part of the layers,
+    recompute at all. [n] each"""
 
     def at(name: str) -> Array:
         return column_of(plan, name)
@@ -425,11 +443,14 @@ def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
     axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
     unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
     usual = SHARDINGS.index(situation.stack.sharding)
+    layers = situation.resolved.model.layers
+    parts = at("pp") * at("vpp")
     return (
-        at("offload"),
         unusual & (at("pp") > 1),
         np.asarray(axes),
         (at("sharding") != usual) & (at("dp") * at("cp") > 1),
+        (layers % parts != 0) & ((layers + 2) % parts != 0),
+        at("modules") > 0,
         (at("recompute") > 0) & (at("recompute_share") < 1),
         at("recompute"),
     )

@@ -96,12 +96,13 @@ def kinds(search: Search, most: int) -> Array:
             first.append(np.sort(np.unique(kind, return_index=True)[1])[:most])
     first[0] = first[0][: most // 2]
     taken, at = np.unique(np.concatenate([*first, np.arange(len(rows))]), return_index=True)
-    return rows[taken[np.argsort(at)][:most]]
+    chosen: Array = rows[taken[np.argsort(at)][:most]]
+    return chosen
 
 
 def columns_of(plan: Plan) -> Columns:
     """Plan columns as an enumeration has them: whole numbers but for shares of layers."""
-    n = len(plan.tp)
+    n = np.size(plan.tp)
     columns = {name: np.broadcast_to(np.asarray(value), n) for name, value in vars(plan).items()}
     return {
         name: column.astype(float if name == "recompute_share" else np.int64)

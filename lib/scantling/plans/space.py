@@ -42,27 +42,30 @@ class Space:
     (interleaved) ·
     dp the largest divisor of global_batch that the devices allow, where it differs the one
     above half of them with most factors of two, and for a schedule that needs more micro-batches
-    than that leaves, the largest that leaves them, with devices idle · micro_batch 1 2 4 8 16 ·
+    than that leaves, the largest that leaves them, with devices idle · micro_batch 1 2 3 4 6 8 16 ·
     ep the divisors of the experts to 256 ·
     etp 1 and tp · sp on · sharding none, zero1, zero2, zero3 and
     hsdp (not interleaved) ·
-    recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers
-    · schedule 1f1b, interleaved, and those of published runs of at least half the devices ·
+    recompute none, selective, full for an eighth, a quarter, half, three quarters and all of a
+    stage's layers · schedule 1f1b, interleaved, and those of published runs of at least half the
+    devices ·
     cp_type ring, or the stack's own · layers even on the stages, and balanced where the slowest is
     a hundredth faster so.
 
-    State in host memory and recompute by eighths are tried beside it (`stages.searched`).
-    Schedules beyond the size that they were published on, other exchanges of context parallelism,
-    micro-batches that are no power of two and other depths are in WIDE: too few runs are published
-    with them to tell what they cost in practice, so they are tried where they are asked for,
-    pinned, or a limit on speed would be missed without.
+    State in host memory is tried beside it (`stages.searched`), and of its best plans the
+    neighbours in NEAR: sets of modules that are computed again, eighths of the layers, other
+    depths, chunks, micro-batches and shorter parts of a sequence (`refine.refined`).
+    Schedules beyond the size that they were published on and other exchanges of context
+    parallelism are in WIDE: too few runs are published with them to tell what they cost in
+    practice, so they are tried where they are asked for, pinned, or a limit on speed would be
+    missed without.
     """
 
     tp: tuple[int, ...] = (1, 2, 4, 8, 16)  # () = every divisor of the heads
     cp: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     pp: tuple[int, ...] = ()  # () = every depth that divides layers, or layers + 2
     vpp: tuple[int, ...] = ()  # () = every number of chunks to 20 that divides a stage
-    micro_batch: tuple[int, ...] = (1, 2, 4, 8, 16)
+    micro_batch: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 16)
     ep: tuple[int, ...] = ()  # () = divisors of the experts, to 256
     etp: tuple[int, ...] = (1, 0)  # 0 = the same as tp
     sharding: tuple[str, ...] = SHARDINGS
@@ -70,7 +73,7 @@ class Space:
     # modules of a layer whose sets `selective` is tried with, beside the stack's own
     recompute_modules: tuple[str, ...] = ()
     # of a stage's layers, under full recompute
-    recompute_share: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
+    recompute_share: tuple[float, ...] = (0.125, 0.25, 0.5, 0.75, 1.0)
     schedule: tuple[str, ...] = (Schedule.ONE_F_ONE_B, Schedule.INTERLEAVED)
     offload: tuple[str, ...] = (Offload.NONE,)
     # where cp is above 1, and the stack has no way of its own
@@ -135,7 +138,9 @@ LAST_RESORT = Space(
 )
 # of it, what needs no schedule of its own, and what needs no host memory: beside the default space
 LEAN_OFFLOADED = replace(LAST_RESORT, schedule=(Schedule.ONE_F_ONE_B,))
-LEAN = replace(LAST_RESORT, schedule=(Schedule.ONE_F_ONE_B,), offload=(Offload.NONE,))
+LEAN = replace(
+    LEAN_OFFLOADED, tp=(1, 2, 4, 8, 16), cp=(1, 2, 4, 8, 16, 32), offload=(Offload.NONE,)
+)
 # the values among which neighbours of good plans are sought
 NEAR = Space(
     sp=(0, 1),

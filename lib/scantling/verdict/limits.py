@@ -134,6 +134,10 @@ def largest_loss(assessment: Assessment) -> Iterator[str]:
         f"step: the largest overhead is {loss_name(part, chosen.plan['offload'])}, "
         f"{percent(exposed_s / assessment.step_s)} of {seconds(assessment.step_s)}"
     )
+    batch = chosen.phase.global_batch
+    have = assessment.resolved.cluster.devices
+    if part == StepPart.BUBBLE and max(batch, have) % min(batch, have):
+        line += f"; {batch:,} sequences do not divide over {have:,} devices"
     if part == StepPart.BUBBLE and guessed_batch(assessment):
         line += (
             f"; more micro-batches shrink it, and the global batch of "
