@@ -144,7 +144,7 @@ def diagnose(design: Design) -> Diagnosis:
     run = Measurement(sound=sound, measured_s=assessment.step_s, peak_gb=measured.get("memory_gb"))
     suspects = _suspects(run)
     lines = _lines(run, suspects)
-    if not design.plan.given():
+    if not design.plan.stated():
         lines.insert(
             1,
             "the plan that ran is not in the design: the prediction is of the search's own "

@@ -122,7 +122,7 @@ def calibrated(design: Design) -> dict[str, float]:
     assessment = assess(design)
     if not assessment.phases:
         return {}
-    measured = design.measured.given()
+    measured = design.measured.stated()
     chosen = assessment.chosen
     ratios = {"step_ratio": assessment.step_s / float(chosen.step.total)}
     if "memory_gb" in measured:
