@@ -202,7 +202,7 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
         bound = f"with {more:,} devices: {_stopped_by(at(more))}"
     else:
         bound = f"{more:,} devices take {days(more):,.3g} days: the batch is shared out"
-    stated = [name for name in now.resolved.constraints.given() if name != "deadline_days"]
+    stated = [name for name in now.resolved.constraints.stated() if name != "deadline_days"]
     constraints = ", ".join(stated) or "no other constraint"
     bound += f"; searched up to {searched:,} devices, keeping {constraints}"
     return _answer(at(best), "days", days(best), bound)
@@ -221,7 +221,7 @@ def largest_model(design: Design) -> Answer | None:
     resolved = assess(design).resolved
     counted = [phase.tokens for phase in resolved.phases]
     tokens = None if None in counted else sum(n for n in counted if n is not None)
-    stated = resolved.constraints.given().keys() & {"deadline_days", "budget_usd"}
+    stated = resolved.constraints.stated().keys() & {"deadline_days", "budget_usd"}
     if tokens is None and stated:
         raise ValueError(
             f"job.tokens is needed beside constraints.{min(stated)}; without tokens ask "
@@ -404,7 +404,7 @@ def largest_active(now: Assessment) -> LargestActive | None:
     """
     design = now.design
     deadline = now.resolved.constraints.deadline_days
-    stated = {} if isinstance(design.model, str) else design.model.given()
+    stated = {} if isinstance(design.model, str) else design.model.stated()
     if deadline is None or now.days is None or not now.resolved.model.experts:
         return None
     if "active" in stated or stated.get("size") is None:

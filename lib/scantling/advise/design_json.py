@@ -69,7 +69,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         "limits": lines,
         "asked": asked(assessment),
         "saving": saving(assessment) if advice else None,
-        "unread": [words.given() for words in assessment.design.unread or ()],
+        "unread": [words.stated() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,
         "kit": kit_gaps(assessment) if advice else [],

@@ -150,7 +150,7 @@ def diagnose(design: Design) -> Diagnosis:
     suspects = _suspects(run)
     already = built_in(run)
     lines = _lines(run, suspects, already)
-    if not design.plan.given():
+    if not design.plan.stated():
         lines.insert(
             1,
             "the plan that ran is not in the design: the prediction is of the search's own "

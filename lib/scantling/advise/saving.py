@@ -41,7 +41,7 @@ def fewer_devices(tried: Trials) -> None:
     """Fewer of the same devices: some shares of today's, and the fewest that keep the deadline."""
     assessment = tried.assessment
     cluster = assessment.resolved.cluster
-    if "dp" in assessment.design.plan.given():
+    if "dp" in assessment.design.plan.stated():
         return
 
     def enough(count: int) -> bool:

@@ -142,12 +142,12 @@ def distance(assessment: Assessment) -> Distance | None:
 def pinned_loss(assessment: Assessment) -> str | None:
     """A line on pins that make a step longer by LARGE_LOSS or more than the open search's best;
     None where they do not."""
-    if not assessment.fits or not assessment.design.plan.given():
+    if not assessment.fits or not assessment.design.plan.stated():
         return None
     far = distance(assessment)
     if far is None or far["gain"] < LARGE_LOSS:
         return None
-    pins = ", ".join(f"{name} {value}" for name, value in assessment.design.plan.given().items())
+    pins = ", ".join(f"{name} {value}" for name, value in assessment.design.plan.stated().items())
     times = 1 / (1 - far["gain"])
     return (
         f"pinned: with {pins} a step takes {times:.2f} times as long as with {far['best']}, by "

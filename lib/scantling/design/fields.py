@@ -307,8 +307,8 @@ class Section(BaseModel):
                 raise DesignError(second, values[second], allowed, problem=problem)
         return self
 
-    def given(self) -> dict[str, Any]:
-        """The fields that were given, as plain data."""
+    def stated(self) -> dict[str, Any]:
+        """The fields that the file states, as plain data."""
         return self.model_dump(exclude_unset=True, exclude_none=True)
 
 
@@ -340,5 +340,5 @@ class Like(BaseModel):
     model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
     like: str = text("the catalogue id to start from", example="h100-sxm", required=True)
 
-    def given(self) -> dict[str, Any]:
+    def stated(self) -> dict[str, Any]:
         return self.model_dump()

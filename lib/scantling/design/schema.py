@@ -301,7 +301,7 @@ class ModelSpec(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "ModelSpec":
-        spec = self.given()
+        spec = self.stated()
         check_spec(spec)
         if spec.get("experts") and not {"like", "hf_config", "size", "top_k"} & spec.keys():
             raise DesignError(

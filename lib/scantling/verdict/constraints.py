@@ -31,7 +31,7 @@ def chance_below(limit: float, low: float, mid: float, high: float) -> float:
 def missed(assessment: Assessment) -> tuple[Missed, ...]:
     """Constraints of the design that the estimate does not meet, the worst first by ratio to its
     limit."""
-    stated = assessment.resolved.constraints.given()
+    stated = assessment.resolved.constraints.stated()
     misses = [
         _missed(assessment, row, stated[field])
         for field, row in CONSTRAINTS.items()
@@ -82,7 +82,7 @@ def asked(assessment: Assessment) -> list[Asked]:
     """The constraints that a design states, each with the figure that answers it, as people read
     them."""
     failed = {m.field for m in assessment.missed}
-    stated = assessment.resolved.constraints.given()
+    stated = assessment.resolved.constraints.stated()
     return [
         Asked(
             field=field,

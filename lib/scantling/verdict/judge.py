@@ -55,7 +55,7 @@ def judge(assessment: Assessment) -> Assessment:
 def unchecked(assessment: Assessment) -> list[Reason]:
     """Stated constraints that cannot be computed, each with the field that is missing, and inputs
     out of range that nobody confirmed."""
-    stated = assessment.resolved.constraints.given()
+    stated = assessment.resolved.constraints.stated()
     reasons = [Reason("not-checked", q.field, q.text) for q in questions(assessment.resolved)]
     for row in CONSTRAINTS.values():
         if row.field in stated and row.computed and value_of(assessment, row) is None:
@@ -149,7 +149,7 @@ def risks(assessment: Assessment) -> list[Reason]:
             f"of {size(memory['capacity'])}), {percent(allowed, 0)} allowed"
         )
         reasons.append(Reason("feasible-at-risk", "max_oom_probability", text))
-    stated = assessment.resolved.constraints.given()
+    stated = assessment.resolved.constraints.stated()
     lost = {m.field for m in assessment.missed}
     for row in CONSTRAINTS.values():
         if row.field in stated and row.field not in lost and row.band:

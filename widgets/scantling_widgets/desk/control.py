@@ -100,9 +100,9 @@ class Control:
         if self.taken is not None:
             return self.taken(now.resolved)
         if self.figure:
-            return at(now.given, self.figure)
+            return at(now.figures, self.figure)
         path = self.path(now.resolved)
-        assumed = now.given.get("assumed", ())
+        assumed = now.figures.get("assumed", ())
         return next((row["value"] for row in assumed if row["field"] == path), None)
 
     def stated(self, now: Moment) -> Any:
@@ -325,8 +325,8 @@ class Pin(Control):
         return self.field.removeprefix("plan.")
 
     def state(self, now: Moment) -> ControlState:
-        pins = now.design.plan.given()
-        used, value, pinned = at(now.given, self.field), pins.get(self.name), self.name in pins
+        pins = now.design.plan.stated()
+        used, value, pinned = at(now.figures, self.field), pins.get(self.name), self.name in pins
         auto = choice(None, "auto" if used is None or pinned else f"auto: {used}")
         words = words_of(self.field)
         values = words or with_value(self.ways(now.resolved), value)

@@ -29,7 +29,7 @@ class Panel(Pane):
     title: ClassVar[str] = ""
     always: ClassVar[bool] = False  # whether it has something for a design that no plan can hold
     of_a_run: ClassVar[bool] = False  # whether it speaks of a run, which needs a plan that fits
-    figures: ClassVar[Iterable[Figure[...]]] = ()  # the charts that it may show
+    charts: ClassVar[Iterable[Figure[...]]] = ()  # the charts that it may show
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -47,9 +47,9 @@ class Panel(Pane):
         return self.session.change(fields)
 
     @property
-    def given(self) -> Result:
+    def figures(self) -> Result:
         """Its assessment as data."""
-        return self.now.given
+        return self.now.figures
 
     # ------------------------------------------------------------ tables whose numbers open
     def list_of(self, spec: TableSpec) -> Table:
@@ -73,7 +73,7 @@ class Panel(Pane):
         said below it."""
 
         def explain(key: str, row: Facts) -> Opened:
-            out = words.opened(key, self.given, inputs(self.now, self.given), row)
+            out = words.opened(key, self.figures, inputs(self.now, self.figures), row)
             out["value"] = self.cell_text(key, row)
             out["lines"] += [
                 (term, words.named(field, row[field]))
@@ -109,7 +109,7 @@ class Panel(Pane):
     def show(self) -> None:
         """Bring the tab up to date; does nothing when it already shows this design and this
         comparison."""
-        plan, over = self.given.get("plan"), self.of_a_run and not words.fits(self.given)
+        plan, over = self.figures.get("plan"), self.of_a_run and not words.fits(self.figures)
         if not self.always and (over or not plan):
             self.root.children, self._drawn = (theme.text(_OVER if plan else _NO_PLAN),), None
             return

@@ -31,7 +31,7 @@ _SIMPLE = "Forward, input gradients and weight gradients drawn equally long; tra
 class Schedule(Panel):
     title = "Schedule"
 
-    figures = (gantt, split, laid, held)
+    charts = (gantt, split, laid, held)
 
     def build(self) -> Sequence[Part]:
         self.chosen, self.drawing = False, False
@@ -65,16 +65,16 @@ class Schedule(Panel):
         self.drawing = False
 
     def draw(self) -> None:
-        plan = self.given["plan"]
+        plan = self.figures["plan"]
         if not self.chosen:
             self._propose(plan["schedule"])
         stages, batches = plan["pp"], plan["grad_accum"]
         for box in self.pictures:
             box.hidden = stages == 1
         self.none.hidden = stages > 1
-        self.strip.hidden = stages == 1 and len(self.given["stages"][0]["blocks"]) == 1
-        laid.show(self.laid, self.given)
-        self.kinds.show(self.given["blocks"])
+        self.strip.hidden = stages == 1 and len(self.figures["stages"][0]["blocks"]) == 1
+        laid.show(self.laid, self.figures)
+        self.kinds.show(self.figures["blocks"])
         if stages == 1:
             return
         pp, m = min(stages, _STAGES), min(batches, _BATCHES)
@@ -86,12 +86,12 @@ class Schedule(Panel):
         self._show_layout(self.own, self.own_note, *own)
         self._show_layout(self.another, self.other_note, *other)
         layouts = [layout for layout, _ in (own, other) if layout]
-        held.show(self.held, self.given, layouts=layouts)
+        held.show(self.held, self.figures, layouts=layouts)
 
     def _show_layout(self, chart: LiveChart, note: Part, layout: Layout | None, text: str) -> None:
         figure = gantt_of(layout)
         chart.spec = figure.spec()
-        figure.show(chart, self.given, layout, self.window.value)
+        figure.show(chart, self.figures, layout, self.window.value)
         note.value = f"<p>{theme.escape(text)}</p>"
 
 
