@@ -203,8 +203,8 @@ def test_what_the_stack_does_anyway_is_named_beside_the_causes():
     30B with 3B active, and nobody's machine was at fault."""
     text = (
         "model: qwen3-30b-a3b\nstack: deepspeed\ncluster: {accelerator: h100-sxm, devices: 8}\n"
-        "job: {seq_len: 4096, global_batch: 32, from_checkpoint: true}\nplan: {tp: 1, pp: 1, cp: 1, "
-        "ep: 1, sharding: zero3, micro_batch: 1, offload: none, recompute: full}"
+        "job: {seq_len: 4096, global_batch: 32, from_checkpoint: true}\nplan: {tp: 1, pp: 1, "
+        "cp: 1, ep: 1, sharding: zero3, micro_batch: 1, offload: none, recompute: full}"
     )
     _, d = ranked(text, step_s=166)
     assert d.built_in[0]["cause"].startswith("experts run one by one")

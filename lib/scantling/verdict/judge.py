@@ -119,8 +119,8 @@ def is_pretraining_on_nodes(assessment: Assessment) -> bool:
 
 
 def is_slow_by_choice(assessment: Assessment) -> bool:
-    """Whether a run was made as slowly, which `measured` says, or its plan states that states leave
-    the device: an optimizer that steps on the host is no slip (ZeRO-Infinity on 8 nodes of V100)."""
+    """Whether a run was made as slowly, which `measured` says, or its plan states that states
+    leave the device: an optimizer that steps on the host is no slip (ZeRO-Infinity on 64 V100)."""
     timed = bool(assessment.resolved.measured.keys() & MEASURED_SPEEDS)
     offload = assessment.chosen.phase.pins.get("offload")
     return timed or offload not in (None, Offload.NONE)

@@ -1,5 +1,5 @@
-"""Memory of the exchange of tokens between experts, by dispatcher: what the libraries allocate once,
-and the rows that pass through a layer."""
+"""Memory of the exchange of tokens between experts, by dispatcher: what the libraries allocate
+once, and the rows that pass through a layer."""
 
 import numpy as np
 
