@@ -258,7 +258,7 @@ def _solved(cause: Cause, worst: float, run: Measurement) -> float:
 
 
 def _lines(run: Measurement, suspects: Sequence[Suspect], already: Sequence[CauseRow]) -> list[str]:
-    """What is measured and predicted, what the plan itself costs, and the first causes, in words."""
+    """What is measured and predicted, what the plan itself costs, the first causes, in words."""
     lines = [_measured_line(run)]
     if run.peak_gb is not None:
         lines.append(_peak_line(run, run.peak_gb))
