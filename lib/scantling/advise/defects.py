@@ -88,7 +88,7 @@ def _slow_nodes(case: Cases, size: float) -> Cases:
     return replace(case, constants=replace(case.constants, straggler=straggler))
 
 
-def _held_up(case: Cases, size: float) -> Cases:
+def _waiting_for_data(case: Cases, size: float) -> Cases:
     host_s = case.constants.step_host_s + step_s(case) * (size - 1)
     return replace(case, constants=replace(case.constants, step_host_s=host_s))
 
@@ -274,7 +274,7 @@ SLOWER = (
     Cause(
         name="the input pipeline or logging holds the step up (input starved)",
         prior=0.8,
-        change=_held_up,
+        change=_waiting_for_data,
         worst=30.0,
         sd=0.6,
         says=lambda size, more_s: f"{more_s:.2f} s a step outside the model",

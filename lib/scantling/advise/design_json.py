@@ -2,7 +2,7 @@
 
 from ..base.errors import DesignError
 from ..base.plugins import FUNCTIONS, entries, function
-from ..verdict.constraints import asked
+from ..verdict.constraints import stated_constraints
 from ..verdict.limits import limits, violations
 from ..verdict.numbers import tables
 from ..verdict.record import Assessment
@@ -67,7 +67,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         "likely": assessment.likely.row(),
         "announced": announced(assessment),
         "limits": lines,
-        "asked": asked(assessment),
+        "asked": stated_constraints(assessment),
         "saving": saving(assessment) if advice else None,
         "unread": [words.stated() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],

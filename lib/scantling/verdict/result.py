@@ -76,7 +76,7 @@ class Line(TypedDict):
     text: str
 
 
-class Asked(TypedDict):
+class StatedConstraint(TypedDict):
     """A constraint that a design states, with the figure that answers it, as people read them."""
 
     field: str
@@ -249,7 +249,7 @@ class Result(TypedDict, total=False):
     announced: str | None  # of a chip that does not ship
     # what the verdict rests on, and advice
     limits: list[str]
-    asked: list[Asked]
+    asked: list[StatedConstraint]
     saving: Saving | None
     unread: list[dict[str, Any]]  # words of a line, confirmed as they stand
     avoid: list[Avoid]
@@ -424,7 +424,7 @@ def band_of(result: Result, key: FigureKey) -> str:
     return "" if low is None or high is None or low == high else band(key, low, high)
 
 
-def shown_figures(row: Mapping[str, Any], names: Mapping[FigureKey, str]) -> list[str]:
+def figure_texts(row: Mapping[str, Any], names: Mapping[FigureKey, str]) -> list[str]:
     """The figures of a row that it has, each behind what `names` puts before it:
     shown_figures({"days": 3.0, "mfu": 0.41}, {"mfu": "MFU ", "days": ""}) is ["MFU 41.0 %", "3.00
     days"]."""
