@@ -146,6 +146,8 @@ def test_a_control_sets_what_the_schema_gives_as_an_example(desk, field):
     needed = {}
     if field.startswith("prices.owned"):
         needed = {"prices.owned.capex_usd": 3e9, "prices.usd_per_device_hour": None}
+    if field.startswith("prices.spot"):
+        needed = {"prices.spot": {"usd_per_device_hour": 1.0, "preemptions_per_day": 1.0}}
     changed = desk.design.change({**needed, **fields})
     assert at(changed.data(), field) == example
     assert Design.from_yaml(changed.to_yaml()) == changed

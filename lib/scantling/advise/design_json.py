@@ -7,6 +7,7 @@ from ..verdict.limits import limits, violations
 from ..verdict.numbers import tables
 from ..verdict.record import Assessment
 from ..verdict.result import Result
+from ..verdict.spot import spot
 from .answers import to_loss
 from .avoid import avoid
 from .batch import batch_guide
@@ -69,6 +70,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         "limits": lines,
         "asked": stated_constraints(assessment),
         "saving": saving(assessment) if advice else None,
+        "spot": spot(assessment),
         "unread": [words.stated() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,

@@ -122,6 +122,8 @@ class EnduranceFigures(TypedDict):
     checkpoint_bytes: float
     checkpoint_stall_s: float
     checkpoint_durable_s: float
+    synchronous_save_s: float
+    watchdog_s: float
     checkpoint_overhead: float
     young_s: float
     daly_s: float
@@ -167,6 +169,8 @@ def figures(endurance: Endurance) -> EnduranceFigures:
         "checkpoint_bytes": clean(e.checkpoint_bytes),
         "checkpoint_stall_s": clean(e.checkpoint_stall_s),
         "checkpoint_durable_s": clean(e.checkpoint_durable_s),
+        "synchronous_save_s": clean(e.synchronous_save_s),
+        "watchdog_s": clean(e.watchdog_s),
         "checkpoint_overhead": clean(e.checkpoint_overhead),
         "young_s": clean(e.young_s),
         "daly_s": clean(e.daly_s),

@@ -194,6 +194,24 @@ class Promise(TypedDict):
     seed: int
 
 
+class SpotRow(TypedDict):
+    """A run on spot devices. Seconds, days, dollars and shares; days and dollars None without
+    tokens."""
+
+    usd_per_device_hour: float
+    preemptions_per_day: float  # of all nodes of the job together
+    notice_s: float
+    replacement_s: float  # until another node stands in
+    save_s: float  # that a save takes until it is safe
+    saved_in_notice: bool
+    goodput: float
+    checkpoint_interval_s: float
+    days: Known
+    cost_usd: Known
+    saved_usd: Known  # against the run as it is, None where that has no price
+    assumed: list[AssumedRow]  # what of it was not given
+
+
 class Result(TypedDict, total=False):
     """The keys of `design --json`. An impossible design has `name`, `verdict`, `error`, `limits`
     and `nearest_fixes` alone."""
@@ -275,6 +293,7 @@ class Result(TypedDict, total=False):
     search_seconds: float
     endurance: EnduranceFigures
     cost: CostFigures | None
+    spot: SpotRow | None  # where the design states such devices
     nearest_runs: list[NearRun]
     measured_here: dict[str, Any] | None
     missed: list[MissedRow]

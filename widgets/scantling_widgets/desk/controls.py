@@ -588,6 +588,10 @@ _OWNED: tuple[Control, ...] = (
     Entry(field="prices.owned.staff_usd_per_year", label="Staff"),
     Entry(field="prices.owned.network_usd", label="Network, apart"),
     Entry(field="prices.owned.storage_usd", label="Storage, apart"),
+    Entry(field="prices.spot.usd_per_device_hour", label="Spot device-hour"),
+    Entry(field="prices.spot.preemptions_per_day", label="Preemptions a day"),
+    Entry(field="prices.spot.notice_s", label="Notice"),
+    Entry(field="prices.spot.replacement_s", label="Until replaced"),
 )
 
 _PLAN_IN_DETAIL_SOFTWARE: tuple[Control, ...] = (
