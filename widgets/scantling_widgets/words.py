@@ -90,13 +90,13 @@ def axis(key: str) -> tuple[str, str]:
     """Unit of an axis that shows a quantity, and the Vega expression that labels its ticks in that
     unit."""
     q = quantity(key)
-    return q.shown_unit, f"format(datum.value / {q.scale:g}, ',~r')"
+    return q.axis_unit, f"format(datum.value / {q.scale:g}, ',~r')"
 
 
 def titled(key: str) -> str:
     """Title of an axis that shows a quantity: its name and, where the name does not say it, the
     unit."""
-    unit = quantity(key).shown_unit
+    unit = quantity(key).axis_unit
     return label(key) if not unit or unit.lower() == label(key).lower() else f"{label(key)}, {unit}"
 
 

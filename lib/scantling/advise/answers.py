@@ -23,7 +23,7 @@ NEARBY = 15  # counts above the coarse search's answer where the whole search's 
 LONGEST = 2**24  # tokens of a sequence that are tried
 LARGEST_MODEL = 100_000_000  # millions of parameters
 MODEL_STEP = 100
-KEPT = ("tp", "pp", "cp", "dp", "ep", "sharding")  # fields of the plan that an answer keeps
+PINNED = ("tp", "pp", "cp", "dp", "ep", "sharding")  # fields of the plan that an answer keeps
 Answer = dict[str, Any]  # of `answer --json`
 
 
@@ -92,7 +92,7 @@ def longest_sequence(design: Design) -> Answer | None:
     job = now.resolved.job_path
     same: dict[str, Any] = {}
     if now.phases:
-        same = _pinned(now, *KEPT) | {
+        same = _pinned(now, *PINNED) | {
             f"{job}.global_batch": now.chosen.phase.global_batch,
             f"{job}.global_batch_tokens": None,
         }
@@ -118,7 +118,7 @@ def biggest_micro_batch(design: Design) -> Answer | None:
     now = assess(design)
     if not now.fits:
         return None
-    same = _pinned(now, *KEPT, "recompute", "offload")
+    same = _pinned(now, *PINNED, "recompute", "offload")
     same |= dict.fromkeys(("plan.vpp", "plan.schedule", "plan.grad_accum"))
     best, largest = None, 0
     bound = "all of a replica's batch"

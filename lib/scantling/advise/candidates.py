@@ -23,7 +23,7 @@ from .changes import Change, all_of, listed
 from .recovery import between_sites, near_copies
 
 # fields of a cluster that its chip brings, where they are left out
-OWN_OF_CHIP = (
+CHIP_DEFAULTS = (
     "cluster.scale_out",
     "cluster.devices_per_node",
     "cluster.scale_up_domain",
@@ -244,7 +244,7 @@ def chip_change(cluster: Cluster, other: str) -> Change:
     domain = catalogue.accelerator(other).scale_up_domain
     racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
     whole = -(-devices // domain) * domain if racked else devices
-    fields: dict[str, Any] = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
+    fields: dict[str, Any] = {"cluster.accelerator": other} | dict.fromkeys(CHIP_DEFAULTS)
     text = f"{other} instead of {chip.id}"
     if whole != devices:
         fields["cluster.devices"] = whole

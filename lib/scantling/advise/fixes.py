@@ -253,9 +253,9 @@ def _together(tried: Trials) -> None:
         return
     best = min(joint, key=lambda t: (len(t.result.missed), t.change.effort))
     after = best.result
-    given_up = [relaxation(after, name) for name in misses(after)]
-    relaxed = [change for change in given_up if change is not None]
-    if len(relaxed) == len(given_up):
+    relaxations = [relaxation(after, name) for name in misses(after)]
+    relaxed = [change for change in relaxations if change is not None]
+    if len(relaxed) == len(relaxations):
         tried.tried(all_of(best.change, *relaxed))
 
 

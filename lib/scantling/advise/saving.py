@@ -48,12 +48,12 @@ def fewer_devices(tried: Trials) -> None:
         return tried.tried(device_change(assessment, count)).feasible
 
     counts = {cluster.whole(cluster.devices * share) for share in FEWER}
-    held = [count for count in sorted(counts, reverse=True) if count != cluster.devices]
-    able = [count for count in held if enough(count)]
+    fewer = [count for count in sorted(counts, reverse=True) if count != cluster.devices]
+    able = [count for count in fewer if enough(count)]
     if assessment.resolved.constraints.deadline_days is None or not able:
         return
     fewest = min(able)
-    below = max((count for count in held if count < fewest), default=0)
+    below = max((count for count in fewer if count < fewest), default=0)
     while fewest - below > cluster.unit:
         middle = cluster.whole((fewest + below) / 2)
         if middle in (fewest, below):

@@ -337,7 +337,7 @@ def defaults(section: type[BaseModel]) -> Mapping[str, tuple[Any, str]]:
 class Like(BaseModel):
     """A catalogue row with some of its figures replaced: `{like: h100-sxm, hbm_gb: 96}`."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=(), defer_build=True)
     like: str = text("the catalogue id to start from", example="h100-sxm", required=True)
 
     def stated(self) -> dict[str, Any]:

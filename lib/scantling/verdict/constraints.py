@@ -11,7 +11,7 @@ from ..endure.cost import PUE, Z80, power_w
 from ..endure.elastic import STANDS
 from ..endure.reliability import GOES_ON, Endurance
 from .record import Assessment, Missed
-from .result import Asked
+from .result import StatedConstraint
 
 EDGE = 1e-9  # share of a limit within which a value meets it
 LEAST_CHANCE = 1e-9
@@ -78,13 +78,13 @@ FORMULAS: Mapping[str, Callable[[Assessment], Known]] = Table(
 )
 
 
-def asked(assessment: Assessment) -> list[Asked]:
+def stated_constraints(assessment: Assessment) -> list[StatedConstraint]:
     """The constraints that a design states, each with the figure that answers it, as people read
     them."""
     failed = {m.field for m in assessment.missed}
     stated = assessment.resolved.constraints.stated()
     return [
-        Asked(
+        StatedConstraint(
             field=field,
             what=row.name,
             limit=row.shown(stated[field]),

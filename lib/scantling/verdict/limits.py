@@ -23,6 +23,7 @@ from ..plans.fit import host_bytes
 from ..plans.ran import run_of, spread_of
 from .record import Assessment, Chosen
 from .sensible import smallest
+from .spot import spot, spot_line
 from .texts import loss_name
 from .unpublished import WORTH, offloaded, unpublished
 
@@ -63,6 +64,7 @@ def limits(assessment: Assessment, advice: bool = True) -> list[str]:
         accumulated,
         offloaded,
         replaced,
+        on_spot,
         largest_loss,
     ):
         lines += rule(assessment)
@@ -124,6 +126,13 @@ def replaced(assessment: Assessment) -> Iterator[str]:
             f"measured: {values} in the place of what is computed: {seconds(chosen.step.total)} "
             f"a step, {size(chosen.memory.total)} a device"
         )
+
+
+def on_spot(assessment: Assessment) -> Iterator[str]:
+    """A line on the run on devices that their owner may take back."""
+    row = spot(assessment)
+    if row is not None:
+        yield spot_line(row)
 
 
 def largest_loss(assessment: Assessment) -> Iterator[str]:

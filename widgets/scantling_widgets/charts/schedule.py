@@ -121,7 +121,7 @@ def gantt_of(layout: Layout | None) -> Figure[[Layout | None, tuple[float, float
 
 
 # ---------------------------------------------------------------- micro-batches in flight
-def _held_rows(figures: Facts, layouts: Sequence[Layout] = ()) -> Data:
+def _in_flight_rows(figures: Facts, layouts: Sequence[Layout] = ()) -> Data:
     return {
         "held": [
             {"stage": stage, "held": count, "schedule": layout.schedule}
@@ -131,11 +131,11 @@ def _held_rows(figures: Facts, layouts: Sequence[Layout] = ()) -> Data:
     }
 
 
-def _held_words(figures: Facts, layouts: Sequence[Layout] = ()) -> str:
+def _in_flight_words(figures: Facts, layouts: Sequence[Layout] = ()) -> str:
     return f"Micro-batches held at the peak, by stage. {'; '.join(map(words_of, layouts))}"
 
 
-def _draw_held(legend: bool) -> alt.Chart:
+def _draw_in_flight(legend: bool) -> alt.Chart:
     chart: alt.Chart = (
         over("held")
         .mark_line(interpolate="step", point=alt.OverlayMarkDef(size=30), strokeWidth=2)
@@ -161,12 +161,12 @@ def _draw_held(legend: bool) -> alt.Chart:
     return chart
 
 
-held = Figure(
+in_flight = Figure(
     name="activations-in-flight",
     title="Micro-batches in flight at the peak",
-    draw=_draw_held,
-    rows=_held_rows,
-    words=_held_words,
+    draw=_draw_in_flight,
+    rows=_in_flight_rows,
+    words=_in_flight_words,
     height=150,
     empty="One stage: nothing in flight between stages.",
 )

@@ -8,7 +8,7 @@ from scantling.advise.explanation import Opened, inputs
 from scantling.base.quantities.table import quantity
 from scantling.base.show import seconds
 from scantling.design.constraints import CONSTRAINTS
-from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, shown_figures
+from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, figure_texts
 from scantling.verdict.texts import verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, Verdict, met
 
@@ -267,7 +267,7 @@ def fix_text(fix: FixRow | None) -> str:
     """One nearest fix in words: what to change, and what then comes of it."""
     if fix is None:
         return "none known"
-    figures = shown_figures(fix, {"likely.days": "", "likely.cost_usd": "", "mfu_shown": "MFU "})
+    figures = figure_texts(fix, {"likely.days": "", "likely.cost_usd": "", "mfu_shown": "MFU "})
     return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *figures])}"
 
 

@@ -8,7 +8,7 @@ from scantling.advise import candidates, comparison
 from scantling.catalogue.words import StepPart
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
-from scantling.verdict.result import FigureKey, Result, figure, shown_figures
+from scantling.verdict.result import FigureKey, Result, figure, figure_texts
 from scantling.verdict.verdicts import met
 
 from ..charts.palette import STEP
@@ -179,4 +179,4 @@ def _least(
 
 
 def _effect(change: str, after: Mapping[str, Any]) -> str:
-    return ", ".join([change, *shown_figures(after, {"likely.days": "", "likely.cost_usd": ""})])
+    return ", ".join([change, *figure_texts(after, {"likely.days": "", "likely.cost_usd": ""})])

@@ -54,7 +54,7 @@ class Panel(Pane):
     # ------------------------------------------------------------ tables whose numbers open
     def list_of(self, spec: TableSpec) -> Table:
         """A table of the design on the desk."""
-        explain = self.explain_record(spec.own) if spec.own else self.explain
+        explain = self.explain_record(spec.extra_lines) if spec.extra_lines else self.explain
         return Table(spec, explain=explain, text=self.cell_text)
 
     def choice_of(self, spec: TableSpec, on_pick: Callable[[int], None]) -> Table:
@@ -68,16 +68,16 @@ class Panel(Pane):
         """What a number of this tab opens to."""
         return headline.explanation(self.session, key, facts, alone=alone)
 
-    def explain_record(self, own: Mapping[str, str]) -> Callable[[str, Facts], Opened]:
-        """What a number of a record of the blueprint opens to; `own`: {term: field of the record}
-        said below it."""
+    def explain_record(self, extra_lines: Mapping[str, str]) -> Callable[[str, Facts], Opened]:
+        """What a number of a record of the blueprint opens to; `extra_lines`: {term: field of the
+        record} said below it."""
 
         def explain(key: str, row: Facts) -> Opened:
             out = words.opened(key, self.figures, inputs(self.now, self.figures), row)
             out["value"] = self.cell_text(key, row)
             out["lines"] += [
                 (term, words.named(field, row[field]))
-                for term, field in own.items()
+                for term, field in extra_lines.items()
                 if row.get(field) not in (None, "")
             ]
             return out

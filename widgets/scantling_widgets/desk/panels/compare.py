@@ -59,13 +59,13 @@ class Compare(Panel):
 
     def _keep(self) -> None:
         self.session.keep()
-        self._show_kept()
+        self._show_shortlist()
 
     def _forget(self) -> None:
         self.session.alternatives.clear()
-        self._show_kept()
+        self._show_shortlist()
 
-    def _show_kept(self) -> None:
+    def _show_shortlist(self) -> None:
         moments = self.session.alternatives
         rows = [
             [
@@ -92,7 +92,7 @@ class Compare(Panel):
     def draw(self) -> None:
         session = self.session
         self.notes.value = session.now.design.notes or ""
-        self._show_kept()
+        self._show_shortlist()
         if session.reference is None:
             self.hint.value = (
                 "<p>Press <b>Set reference</b> at the top, then change the design: what differs "
