@@ -236,7 +236,7 @@ def _sections(result: Result, width: int, short: bool) -> Iterator[Text]:
         "Not tried": result["not_tried"],
         "Find out first": map(texts.worth_knowing, result["measure_first"]),
         "Active parameters": [texts.active(active)] if active else [],
-        "Launch kit": result["kit"],
+        "Launch kit": result["kit"] or [],
         "No effect": result["no_effect"],
         "Avoid": map(avoid, result["avoid"]),
         "Why this plan": (row["text"] for row in result["why"]),
