@@ -10,20 +10,22 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from ..base.columns import Array
+from ..base.columns import Array, Column
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS
+from ..design.pins import Pins, pins_from
 from ..physics.cases import Cases, Plan
 from ..physics.gather import Situation
 from ..physics.layout import runs
-from ..physics.memory.chance import most_bytes, spread
+from ..physics.memory.chance import most_bytes
 from ..physics.memory.peak import SAFE, capacity, memory, zone
 from ..physics.pipeline import SCHEDULES
 from ..physics.recompute import modules_of
 from ..physics.step import step_time
-from .enumerate import Pins, Question, enumerate_plans
+from .enumerate import Question, enumerate_plans
 from .fit import REASONS, host_bytes, on_disk, streamed_weights, through_disks, why_not
+from .ran import spread_of
 from .remote import Progress, Scheduler, across
 from .space import DEFAULT, Space
 from .words import PlanRow, as_dict, plan_at
@@ -112,7 +114,7 @@ class Search:
     @cached_property
     def roomy(self) -> Array:
         """True for plans with the allowed chance of going out of memory. bool"""
-        return self.total_bytes <= roomy_bytes(self.situation)
+        return self.total_bytes <= roomy_bytes(self.situation, self.plan)
 
     def simplest(self) -> int | None:
         """Row of the plainest plan within TIE of the best, HOST_TIE where the best sends state off
@@ -284,7 +286,7 @@ def asked(situation: Situation, space: Space, pins: Pins | None = None) -> Quest
         phase=situation.phase,
         cluster=situation.resolved.cluster,
         space=space,
-        pins={"cp_type": situation.stack.cp_type or None, **fixed},
+        pins=pins_from({"cp_type": situation.stack.cp_type or None, **fixed}),
     )
 
 
@@ -399,7 +401,7 @@ def by_merit(situation: Situation, plan: Plan, outcome: Outcome) -> Array:
     """Rows that fit, best first: those of a kind that has been run, then the others; of each, those
     with the allowed chance of going out of memory by step time, then the rest by memory."""
     total_bytes, step_s = outcome.total_bytes, outcome.step_s
-    roomy = total_bytes <= roomy_bytes(situation) * (1 + ROUNDING)
+    roomy = total_bytes <= roomy_bytes(situation, plan) * (1 + ROUNDING)
     parts = []
     for kind in (outcome.practised, ~outcome.practised):
         fits = (outcome.reason < 0) & kind
@@ -414,21 +416,10 @@ def usable_bytes(situation: Situation) -> float:
     return float(capacity(situation.cases(Plan())))
 
 
-def roomy_bytes(situation: Situation) -> float:
-    """Memory up to which a plan has the allowed chance of going out of it. [bytes]"""
+def roomy_bytes(situation: Situation, plan: Plan) -> Column:
+    """Memory up to which plans have the allowed chance of going out of it. [bytes]"""
     allowed = situation.resolved.max_oom_probability
-    most: float = most_bytes(usable_bytes(situation), allowed, spread_of(situation))
-    return most
-
-
-def spread_of(situation: Situation) -> float:
-    """Spread of the memory estimate for the stack of a phase, and of peaks measured here."""
-    usual = spread()
-    here = situation.resolved.calibration
-    if here is None:
-        return usual
-    measured: float = here.spread(usual, float(situation.resolved.params.active))
-    return measured
+    return most_bytes(usable_bytes(situation), allowed, spread_of(situation, plan))
 
 
 def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
@@ -474,5 +465,5 @@ def ranked(plan: Plan, step_s: Array, rows: Array) -> Array:
 
 def unpinned(situation: Situation, *but: str) -> Situation:
     """The same phase with its pins removed, except those named."""
-    pins = {name: value for name, value in situation.phase.pins.items() if name in but}
+    pins = pins_from({name: x for name, x in situation.phase.pins.items() if name in but})
     return replace(situation, phase=replace(situation.phase, pins=pins))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.columns import Array
 from ..catalogue.words import Recompute, RecomputeModule, Schedule
+from ..design.pins import pin
 from ..physics.cases import FULL, HSDP, SELECTIVE, accumulated
 from ..physics.pipeline import SCHEDULES
 from ..physics.recompute import bits_of
@@ -133,14 +134,14 @@ def _degrees(c: Columns, q: Question) -> list[Columns]:
     }
     parts = []
     for name, ways in values.items():
-        if q.pins.get(name) is None:
+        if pin(q.pins, name) is None:
             moved = _moved(c, name, ways)
             parts.append(keep(moved, moved["tp"] * moved["cp"] * moved["pp"] <= most))
     if q.pins.get("cp") is None:
         parts += [
             _swapped(c, name, most, values["cp"])
             for name in ("tp", "pp")
-            if q.pins.get(name) is None
+            if pin(q.pins, name) is None
         ]
     parts = [_spread(stacked(parts), q)] if parts else []
     if q.model.is_moe and q.pins.get("ep") is None:
