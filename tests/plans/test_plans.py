@@ -420,11 +420,6 @@ BROKEN = {  # (pins, field named, words of the rule): what each framework refuse
         "plan.cp",
         "key-value heads",
     ),
-    "zero3 with interleaving": (
-        dict(sharding="zero3", vpp=2, pp=2, schedule="interleaved"),
-        "plan.",
-        "",
-    ),
 }
 
 

@@ -19,11 +19,12 @@ from ..catalogue.words import Recompute
 from ..design.cluster import Cluster
 from ..design.pins import Pins, pin
 from ..design.resolved import Phase
-from ..physics.cases import FULL, HSDP, Plan, accumulated, code
+from ..physics.cases import FULL, HSDP, ZERO3, Plan, accumulated, code
 from ..physics.layout import gains
 from ..physics.pipeline import RULES, SCHEDULES, Division
 from .laws import Law, Setting, Stage, laws_of
 from .space import DEFAULT, Space
+from .stack_laws import laws_of_stack
 from .words import CODED
 
 ANY = -1  # of `under`: any schedule may follow
@@ -131,10 +132,21 @@ def enumerate_plans(
         _recompute,
         _offload,
         _sequence,
+        _of_stack,
         _exchange,
     ):
         c = lay_out(c, q)
     return plan_of(c)
+
+
+def _of_stack(c: Columns, q: Question) -> Columns:
+    """The rows that keep the laws of the space's stack."""
+    for law in laws_of_stack(q.space.stack):
+        n = len(c["tp"])
+        c = keep(c, np.broadcast_to(law.holds(c, q.setting), n))
+        field = f"plan.{law.field}"
+        c = _some(c, field, pin(q.pins, law.field), f"{law.text} ({law.source})")
+    return c
 
 
 def plan_of(c: Columns) -> Plan:
@@ -335,7 +347,11 @@ def _sharding(c: Columns, q: Question) -> Columns:
         alone = c["dp"] * c["cp"] == 1  # nothing to shard over: one way, and its name is none
         first = c["sharding"] == c["sharding"].min()
         c = keep({**c, "sharding": np.where(alone, 0, c["sharding"])}, first | ~alone)
-    return _lawful(c, Stage.SHARDING, q)
+        open_chunks = all(pin(q.pins, name) is None for name in ("vpp", "schedule"))
+        if open_chunks and not q.space.gathered_chunks:
+            # weights would be gathered once a chunk: few frameworks do, and none that gained by it
+            c = keep(c, (c["sharding"] < ZERO3) | (c["vpp"] == 1))
+    return c
 
 
 def shard_groups(c: Columns, q: Question) -> Columns:

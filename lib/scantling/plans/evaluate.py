@@ -15,7 +15,7 @@ from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS
 from ..design.pins import Pins, pins_from
-from ..physics.cases import Cases, Plan
+from ..physics.cases import Cases, Plan, devices
 from ..physics.gather import Situation
 from ..physics.layout import runs
 from ..physics.memory.chance import most_bytes
@@ -423,21 +423,24 @@ def roomy_bytes(situation: Situation, plan: Plan) -> Column:
 
 
 def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
-    """Keys by which one plan is simpler than another, the weightiest first: a schedule that is not
-    everyday's, axes in use, a sharding that is not the stack's own, chunks that layers do not
-    divide into, modules that are not the stack's own list, recompute of a part of the layers,
-    recompute at all. [n] each"""
+    """Keys by which one plan is simpler than another, the weightiest first: a schedule that is
+    neither everyday's nor the stack's own, devices that stand idle, axes in use, a sharding that is
+    not the stack's own, chunks that layers do not divide into, modules that are not the stack's own
+    list, recompute of a part of the layers, recompute at all. [n] each"""
 
     def at(name: str) -> Array:
         return column_of(plan, name)
 
     axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
-    unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
+    everyday = (*EVERYDAY, *([situation.stack.schedule] if situation.stack.schedule else []))
+    unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in everyday])
+    idle = devices(plan) < situation.resolved.cluster.devices
     usual = SHARDINGS.index(situation.stack.sharding)
     layers = situation.resolved.model.layers
     parts = at("pp") * at("vpp")
     return (
         unusual & (at("pp") > 1),
+        np.broadcast_to(idle, unusual.shape),
         np.asarray(axes),
         (at("sharding") != usual) & (at("dp") * at("cp") > 1),
         (layers % parts != 0) & ((layers + 2) % parts != 0),

@@ -25,6 +25,7 @@ from .enumerate import (
     stacked,
 )
 from .laws import LAWS, all_hold
+from .stack_laws import laws_of_stack
 
 ONE_STAGE = SCHEDULES[Schedule.ONE_F_ONE_B].code
 FAR = 2  # times as many ranks of an axis as a plan has, or as few, that its neighbours have
@@ -171,6 +172,8 @@ def _swapped(c: Columns, name: str, most: int, cps: list[int]) -> Columns:
 
 def _spread(c: Columns, q: Question) -> Columns:
     """Rows of other degrees with their replicas and every way through their stages."""
+    room = np.asarray(q.cluster.replicas(c["tp"] * c["cp"] * c["pp"]))
+    c = keep(c, room >= (q.pins.get("dp") or 1))
     if not len(c["tp"]):
         return c
     c = data_parallel(c, q)
@@ -223,4 +226,6 @@ def _lawful(c: Columns, q: Question) -> Array:
     lawful &= (c["sharding"] != HSDP) | grouped
     if q.pins.get("grad_accum") is not None:
         lawful &= m == q.pins["grad_accum"]
+    for law in laws_of_stack(q.space.stack):
+        lawful &= law.holds(c, q.setting)
     return lawful

@@ -84,6 +84,8 @@ class Space:
     # tried where the design leaves its precision open, besides its own
     precision: tuple[str, ...] = ()
     min_chunk: int = MIN_CHUNK  # tokens of a sequence that a context-parallel rank keeps, at least
+    gathered_chunks: bool = False  # sharded weights beside interleaved chunks, where none is pinned
+    stack: str = ""  # whose laws plans keep
 
 
 DEFAULT = Space()
@@ -138,9 +140,7 @@ LAST_RESORT = Space(
 )
 # of it, what needs no schedule of its own, and what needs no host memory: beside the default space
 LEAN_OFFLOADED = replace(LAST_RESORT, schedule=(Schedule.ONE_F_ONE_B,))
-LEAN = replace(
-    LEAN_OFFLOADED, tp=(1, 2, 4, 8, 16), cp=(1, 2, 4, 8, 16, 32), offload=(Offload.NONE,)
-)
+LEAN = replace(LEAN_OFFLOADED, offload=(Offload.NONE,))
 # the values among which neighbours of good plans are sought
 NEAR = Space(
     sp=(0, 1),
@@ -150,6 +150,7 @@ NEAR = Space(
     recompute_modules=MODULES,
     recompute_share=(0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0),
     uneven=True,
+    gathered_chunks=True,
     min_chunk=512,
 )
 SPACES = {"coarse": COARSE, "default": DEFAULT, "wide": WIDE}
@@ -186,7 +187,7 @@ def offered(space: Space, resolved: Resolved, own_stack: bool = True) -> Space:
     values: dict[str, Any] = {
         axis: _offered_values(space, axis, values) for axis, values in offers.items()
     }
-    return replace(space, **values)
+    return replace(space, **values, stack=named or "")
 
 
 def _published_besides(space: Space, resolved: Resolved) -> list[str]:
