@@ -58,15 +58,18 @@ def learn(
         print_json([reading.as_dict() for reading in readings])
     else:
         show(readings)
+    out = console(stderr=True)
+    if design or output:
+        for line in texts.left_out_runs(unused):
+            out.print(line)
     if output:
         fit = site_fit(points, readings)
         write(fit, output)
-        out = console(stderr=True)
-        out.print(texts.used(fit.used))
-        for line in texts.left_out_runs([*unused, *fit.unused]):
+        for line in texts.left_out_runs(fit.unused):
             out.print(line)
         for row in fit.odd:
             out.print(texts.odd(row))
+        out.print(texts.used(fit.used))
         out.print(texts.written(output, fit.calibration, calibration_file.read(fit.calibration)))
 
 

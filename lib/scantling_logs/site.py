@@ -270,7 +270,8 @@ def kept(site: Learned) -> dict[str, Any]:
     )
     return {
         "spread": round(site.spread, 4),
-        "open": dict(zip(site.names, map(float, site.sd))),
+        "constants": [*site.names],
+        "open": site.sd.tolist(),
         "runs": [
             {
                 "ln_ratio": round(float(ln_ratio), 6),

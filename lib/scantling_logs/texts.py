@@ -177,8 +177,9 @@ def written(path: str, calibration: Mapping[str, Any], override: Override) -> st
 
 def _site(kind: str, site: Mapping[str, Any]) -> str:
     low, high = site["band"]
+    runs = several(site["runs"], kind.removesuffix("s"))
     return (
-        f"; {site['runs']} {kind}, {site['factor']:.3f} times what published runs say; "
+        f"; {runs}, {site['factor']:.3f} times what published runs say; "
         f"80 % band of a further run {low:.2f} to {high:.2f}"
     )
 

@@ -330,8 +330,17 @@ class _Site(BaseModel, strict=True):
     """What a file keeps of a site: how far each constant was open, and the measured runs."""
 
     spread: Annotated[Number, Field(ge=0.1, le=10)]
-    open: dict[str, Annotated[Number, Field(gt=0, le=3)]]
+    constants: Annotated[list[Name], Field(min_length=1)]
+    open: list[Annotated[Number, Field(gt=0, le=3)]]  # sd of ln of each
     runs: Annotated[list[_Run], Field(min_length=1, max_length=MOST_RUNS)]
+
+
+def _is_whole(site: _Site) -> bool:
+    """Whether the constants of a site are known, each named once, with a spread and a slope of each
+    run."""
+    names = site.constants
+    lengths = {len(site.open), *(len(run.slopes) for run in site.runs)}
+    return set(names) <= set(PRIORS) and len(set(names)) == len(names) and lengths == {len(names)}
 
 
 def _learned(section: Any, steps: bool, option: str) -> Learned | None:
@@ -348,16 +357,15 @@ def _learned(section: Any, steps: bool, option: str) -> Learned | None:
         site = _Site.model_validate(section)
     except ValidationError:
         site = None
-    known = site is not None and set(site.open) <= set(PRIORS)
-    if site is None or not known or any(len(r.slopes) != len(site.open) for r in site.runs):
+    if site is None or not _is_whole(site):
         raise DesignError(
             option,
-            allowed="spread, open: {constant: sd}, runs",
+            allowed="spread, constants, open, runs",
             problem="is not what scantling learn -o writes",
         )
     return Learned(
-        names=tuple(site.open),
-        sd=np.array([*site.open.values()]),
+        names=tuple(site.constants),
+        sd=np.array(site.open),
         spread=site.spread,
         marks=Marks(
             slopes=np.array([run.slopes for run in site.runs]).reshape(len(site.runs), -1),

@@ -11,7 +11,7 @@ tell together what one alone cannot: what the rows do not tell apart stays near 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
@@ -45,6 +45,7 @@ SLOPE = 0.05  # of the log of a constant, for the slope of the log of a step
 ROUNDS = 6  # of weighing the rows anew
 BENDS = 3  # of working the step out anew at the posterior
 BEFORE = 8.0  # runs that what was expected of their spread counts as; judgement
+LEAST_SPREAD = 3  # runs from which a spread shows
 SPREADS = (0.7, 2.0)  # least and most that their spread may be over what was expected
 MOST_WIDENED = 1.5
 
@@ -142,10 +143,12 @@ def apart(a: Marks, b: Marks, j: int, nearness: Mapping[str, float]) -> Array:
     square = (a.sizes - b.sizes[j]) ** 2
     far: Array = square @ np.array([nearness[name] for name in SIZES])
     far = far + nearness["model"] * (np.sqrt(square[:, 0]) > OTHER_MODEL)
-    far = far + (a.codes != b.codes[j]) @ np.array([nearness[name] for name in CODES[1:-1]])
+    differ: Array = a.codes != b.codes[j]
+    far = far + differ @ np.array([nearness[name] for name in CODES[1:-1]])
     unnamed = (a.stacks == "") | (b.stacks[j] == "")
     far = far + nearness["stack"] * ((a.stacks != b.stacks[j]) & ~unnamed)
-    return far + nearness["shares"] * np.abs(a.shares - b.shares[j]).sum(axis=1) / 2
+    moved: Array = np.abs(a.shares - b.shares[j]).sum(axis=1) / 2
+    return far + nearness["shares"] * moved
 
 
 def alike(a: Marks, b: Marks, j: int, before: SitePriors) -> Array:
@@ -165,7 +168,8 @@ def variance_before(runs: Marks, sd: Array) -> Array:
     """Variance of ln(measured / foretold) of runs at a site of which no step was measured."""
     before = priors()
     moved: Array = ((runs.slopes * sd) ** 2).sum(axis=1)
-    return moved + before.unexplained**2 + before.scatter**2
+    moved = moved + before.unexplained**2
+    return moved + before.scatter**2
 
 
 class Weighed(NamedTuple):
@@ -205,9 +209,10 @@ def density(x: Array, variance: Array) -> Array:
     return np.exp(-0.5 * x**2 / variance) / np.sqrt(variance)
 
 
-@record
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Learned:
-    """Measured steps of a site, and what follows from them for others."""
+    """Measured steps of a site, and what follows from them for others. Two are the same where their
+    measured runs are."""
 
     names: tuple[str, ...]  # of the constants
     sd: Array  # of ln of each before a step was seen
@@ -216,6 +221,18 @@ class Learned:
     scatter: Array  # variance of each
     spread: float  # of the runs about what the posterior says of them, over what was expected
     stacks: Array | str = ""  # of the runs that it is asked for
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Learned) and self.content == other.content
+
+    def __hash__(self) -> int:
+        return hash(self.content)
+
+    @cached_property
+    def content(self) -> tuple[str, ...]:
+        """What it holds, as text."""
+        columns = (self.sd, *self.marks, self.ln_ratio, self.scatter, np.asarray(self.stacks))
+        return (*self.names, str(self.spread), *(str(column.tolist()) for column in columns))
 
     @cached_property
     def inverse(self) -> Array:
@@ -352,7 +369,9 @@ def fewer(site: Learned, most: int) -> Learned:
 
 def spread_of(weight: Weighed) -> float:
     """How widely sound runs lie about what the others say of them, over what was expected, which
-    counts as BEFORE runs."""
+    counts as BEFORE runs; one or two runs show no spread."""
+    if len(weight.odd) < LEAST_SPREAD:
+        return 1.0
     squares = (1 - weight.odd) * weight.apart**2 + weight.odd
     spread = np.sqrt((BEFORE + squares.sum()) / (BEFORE + len(squares)))
     return float(np.clip(spread, *SPREADS))

@@ -84,7 +84,7 @@ NEAR = {"shares": 2.0, "stack": 0.1, "model": 0.1, "precision": 0.1, "dispatcher
 TAILS = 4.0  # degrees of freedom of the density that is scored
 DRAWS = (1, 1, 1, 3, 3, 5)  # rows drawn
 DRAWN_TOWARDS = 600.0  # weight of a row's density over that of one e-fold from the start, squared
-ODD_SHARE, ODD = 0.2, 0.3  # of rows that tell of nothing but themselves: see NOTES
+ODD_SHARE, ODD = 0.1, 0.3  # rows that tell of nothing but themselves: one in ten, a third off
 STEPS = 25
 
 
