@@ -9,11 +9,11 @@ from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.json import text
-from ..base.show import percent
+from ..base.show import percent, several
 from ..runs.compare import validate_frame
 from ..runs.frames import frame_of, need_pandas
 from ..runs.predict import COUNTS, predicted_columns
-from ..runs.read import named_table
+from ..runs.read import named_table, unread_columns
 from ..runs.run_columns import template
 from ..runs.table import to_csv
 from .options import PATH
@@ -45,10 +45,16 @@ def predict(runs_csv: str | None, output: str, as_template: bool, calibration: s
     table = named_table(runs_csv)
     columns = predicted_columns(table, calibration)
     write_text(output, to_csv(columns, whole=COUNTS), force=True)
-    predicted = int((columns["error"] == "").sum())
-    console(stderr=True).print(
-        f"{predicted} of {len(table)} rows predicted, to {plain(output, 200)}"
-    )
+    out = console(stderr=True)
+    errors = [error for error in columns["error"] if error]
+    out.print(f"{len(table) - len(errors)} of {len(table)} rows predicted, to {plain(output, 200)}")
+    if errors:
+        out.print(
+            f"{several(len(errors), 'row')} without a figure; the first: {plain(errors[0], 300)}"
+        )
+    if unread := unread_columns(table):
+        names = ", ".join(plain(name, 40) for name in unread[:8])
+        out.print(f"not read, no column of the format: {names}{', …' if unread[8:] else ''}")
 
 
 @click.command()

@@ -14,7 +14,7 @@ from ..catalogue.words import SHARDINGS, Recompute, RecomputeModule
 from ..design.cluster import Cluster
 from ..design.resolved import Phase
 from .enumerate import divisors
-from .laws import LAWS, Law, Setting, all_hold
+from .laws import LAWS, Law, Setting, all_hold, setting_of
 
 Pins = Mapping[str, Any]  # field of the plan -> the value that it is pinned to
 
@@ -35,7 +35,7 @@ def check_pins(pins: Pins, model: Model, phase: Phase, cluster: Cluster) -> None
     _check_recompute(pins, model)
     _check_layout(pins, model)
     _check_batch(pins, phase.global_batch)
-    _check_laws(pins, Setting(model, phase, cluster))
+    _check_laws(pins, setting_of(model, phase, cluster))
 
 
 def _refuse(pins: Pins, field: str, allowed: str, nearest: object, problem: str) -> NoReturn:
