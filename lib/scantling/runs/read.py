@@ -132,7 +132,9 @@ def checked(table: Table, folder: Path) -> Table:
 def misspelt_cells(table: Table) -> list[str]:
     """What each row states in a column whose name is a misspelt one."""
     texts = [""] * len(table)
-    for name, nearest in misspelt(table, {*TEXT, *settled(), *PREDICTIONS, *ABOUT}).items():
+    others = {*TEXT, *settled(), *PREDICTIONS, *ABOUT}
+    names = [name for name in table if not name.startswith(DETAIL)]
+    for name, nearest in misspelt(names, others).items():
         for i in np.flatnonzero(~table.blank(name)).tolist():
             texts[i] += f"column {plain(name)} is not known; nearest: {nearest}; "
     return texts
