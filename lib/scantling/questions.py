@@ -18,6 +18,8 @@ from .base.errors import DesignError
 from .base.plugins import function
 from .plans.leaderboard import Columns, search as _search
 from .plans.space import Space
+from .runs.frames import frame_of_answers, has_pandas
+from .runs.other_tables import answered
 from .runs.predict import predict as _predict
 from .runs.read import TableLike, table_of_user
 from .verdict.result import Line
@@ -62,6 +64,17 @@ def fixes(design: AssessmentLike) -> list[dict[str, Any]]:
     return Table(_fixes(assessed(design)))
 
 
+def posttrain(design: DesignLike) -> Described:
+    """What fine-tuning, adapters, preference or policy training of a design takes: the trainer's
+    plan, and the rollout's; step, memory, days and dollars, what was assumed and what has to be
+    asked. `.as_dict()` is the JSON of `scantling design --json`.
+
+    Raises DesignError for a wrong design, and for one whose `job.method` is pretrain.
+    """
+    tuned: Described = function("posttrain")(designed(design))
+    return tuned
+
+
 def predict(
     runs: "TableLike | DataFrame", calibration: str | Path | None = None
 ) -> "DataFrame | dict[str, Array]":
@@ -72,9 +85,14 @@ def predict(
     runs : the path of a table, a frame, or a mapping of columns. calibration : path of a
     calibration file.
     The columns are those of `scantling predict`: step_time_s [s], tokens_per_s_per_device,
-    model_tflops_per_device, mfu with its 80 % band, hfu, memory_bytes, fits, what was assumed.
+    model_tflops_per_device, mfu with its 80 % band, hfu, memory_bytes, fits, what was assumed. A
+    table of fine-tuning or policy training, known by its columns, has those of its own.
     Raises DesignError for what is no table of runs.
     """
+    if isinstance(runs, (str, Path)):
+        columns = answered(runs)
+        if columns is not None:
+            return frame_of_answers(columns) if has_pandas() else dict(columns)
     return _predict(table_of_user(runs), calibration)
 
 

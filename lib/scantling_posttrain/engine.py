@@ -1,7 +1,6 @@
 """A rollout engine of a model on a chip, from the core's blocks and catalogue."""
 
 import numpy as np
-
 from scantling.base.columns import Column
 from scantling.blocks.attention import Attention, Softmax
 from scantling.blocks.head import Head

@@ -10,7 +10,6 @@ phases run beside the generation and the longer side sets the pace (Noukhovitch 
 from typing import NamedTuple
 
 import numpy as np
-
 from scantling.base.columns import Column
 from scantling.base.records import record
 from scantling.catalogue.models.shape import parameters

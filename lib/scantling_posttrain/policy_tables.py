@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-
 from scantling import catalogue
 from scantling.base.columns import Array
 from scantling.base.errors import DesignError
@@ -154,7 +153,9 @@ def read_policy_row(row: Cells, k: Constants) -> PolicyRow:
         "lag": lag,
         "colocated": float(colocated),
         "forwards": 2.0 if nemo or "kl" in notes else 1.0,
-        "critic": float("PPO" in algorithm and "NO CRITIC" not in algorithm and "DECOUPLED" not in algorithm),
+        "critic": float(
+            "PPO" in algorithm and "NO CRITIC" not in algorithm and "DECOUPLED" not in algorithm
+        ),
         "path": float(IPC if colocated else BROADCAST),
         "environment_s": 0.0,
         "redraw": redraw_of(notes, k),
@@ -168,7 +169,9 @@ def read_policy_row(row: Cells, k: Constants) -> PolicyRow:
 
 def refused(row: Cells, error: str) -> PolicyRow:
     """A row that cannot be computed."""
-    return PolicyRow(cells={"accelerator": "", "id": row.get("id", "")}, numbers={}, assumed=[], error=error)
+    return PolicyRow(
+        cells={"accelerator": "", "id": row.get("id", "")}, numbers={}, assumed=[], error=error
+    )
 
 
 @record
@@ -193,7 +196,16 @@ def read_policy_rows(rows: Sequence[Cells], k: Constants) -> PolicyRows:
     good = [one for one in read if not one.error]
     if not good:
         empty = np.zeros(len(rows), bool)
-        return PolicyRows(ids=ids, ready=empty, cases=None, engine=None, drawn=None, policy=None, assumed=assumed, errors=errors)
+        return PolicyRows(
+            ids=ids,
+            ready=empty,
+            cases=None,
+            engine=None,
+            drawn=None,
+            policy=None,
+            assumed=assumed,
+            errors=errors,
+        )
     table = table_of_cells({name: [one.cells[name] for one in good] for name in good[0].cells})
     runs = to_runs(checked(table, Path()))
     at = [i for i, error in enumerate(errors) if not error]
@@ -235,7 +247,16 @@ def read_policy_rows(rows: Sequence[Cells], k: Constants) -> PolicyRows:
         redraw=x["redraw"],
         away=x["away"],
     )
-    return PolicyRows(ids=ids, ready=ready, cases=c, engine=engine, drawn=drawn, policy=policy, assumed=assumed, errors=errors)
+    return PolicyRows(
+        ids=ids,
+        ready=ready,
+        cases=c,
+        engine=engine,
+        drawn=drawn,
+        policy=policy,
+        assumed=assumed,
+        errors=errors,
+    )
 
 
 def with_chip(row: PolicyRow) -> PolicyRow:
@@ -246,4 +267,9 @@ def with_chip(row: PolicyRow) -> PolicyRow:
         cells = row.cells | {"accelerator": catalogue.accelerator(row.cells["accelerator"]).id}
         return PolicyRow(cells=cells, numbers=row.numbers, assumed=row.assumed, error=row.error)
     except DesignError as error:
-        return PolicyRow(cells=row.cells, numbers=row.numbers, assumed=row.assumed, error=row.error or str(error)[:200])
+        return PolicyRow(
+            cells=row.cells,
+            numbers=row.numbers,
+            assumed=row.assumed,
+            error=row.error or str(error)[:200],
+        )

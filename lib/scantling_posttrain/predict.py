@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-
 from scantling.base.columns import Array, Column
 from scantling.base.records import record
 
@@ -59,7 +58,11 @@ def tuning_answers(rows: Rows, k: Constants) -> TuningAnswers | None:
     def column(value: Column) -> Array:
         return np.broadcast_to(np.asarray(value, float), n)
 
-    step, memory, sync = column(spent(c, t, k).total), held(c, t, k), column(weights_sent_s(c, t, k))
+    step, memory, sync = (
+        column(spent(c, t, k).total),
+        held(c, t, k),
+        column(weights_sent_s(c, t, k)),
+    )
     tokens = column(c.job.global_batch * c.job.seq_len / c.devices)
     notes = [text for text, ready in zip(rows.assumed, rows.ready) if ready]
     guessed = np.array([any(f"{name}=" in text for name in DECISIVE) for text in notes])
@@ -75,7 +78,9 @@ def tuning_answers(rows: Rows, k: Constants) -> TuningAnswers | None:
     )
 
 
-def tuning_columns(table: Sequence[Mapping[str, str]], k: Constants | None = None) -> dict[str, Array]:
+def tuning_columns(
+    table: Sequence[Mapping[str, str]], k: Constants | None = None
+) -> dict[str, Array]:
     """The columns of COLUMNS for a fine-tuning table: nan, or "" in text, where a row has none."""
     k, rows = k or constants(), read_rows(table)
     out = {name: np.full(len(table), np.nan) for name in COLUMNS}
@@ -144,7 +149,9 @@ def policy_answers(rows: PolicyRows, k: Constants) -> PolicyAnswers | None:
     )
 
 
-def policy_columns(table: Sequence[Mapping[str, str]], k: Constants | None = None) -> dict[str, Array]:
+def policy_columns(
+    table: Sequence[Mapping[str, str]], k: Constants | None = None
+) -> dict[str, Array]:
     """The columns of COLUMNS for a table of policy training."""
     k = k or constants()
     rows = read_policy_rows(table, k)
@@ -165,3 +172,16 @@ def policy_columns(table: Sequence[Mapping[str, str]], k: Constants | None = Non
     out["assumed"] = np.array(rows.assumed, object)
     out["error"] = np.array(rows.errors, object)
     return out
+
+
+POLICY = {"prompts_per_step", "samples_per_prompt", "devices_rollout"}  # columns of such a table
+TUNING = {"method", "lora_rank", "base_weight_bits"}
+
+
+def answer(rows: Sequence[Mapping[str, str]]) -> dict[str, Array] | None:
+    """The answers for a table of fine-tuning or of policy training, known by its columns; None for
+    any other."""
+    names = set(rows[0]) if rows else set()
+    if names >= POLICY:
+        return policy_columns(rows)
+    return tuning_columns(rows) if names >= TUNING else None

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
 from scantling.base.columns import Array, Column
 from scantling.base.records import record
 
@@ -129,7 +128,8 @@ def reduce_s(e: Engine, k: Constants) -> Column:
 def decode_step_s(e: Engine, batch: Array, context: Array, k: Constants) -> Array:
     """One token more of each of `batch` running samples with `context` tokens behind them. [s]
 
-    max((weights + keys, values and logits) / HBM, FLOP / peak) + exchanges + launches of experts + the engine's own.
+    max((weights + keys, values and logits) / HBM, FLOP / peak) + exchanges + launches of experts +
+    the engine's own.
     """
     read = e.dense_bytes + e.expert_bytes * experts_read(e, batch) * (e.experts > 0)
     past = batch * context * e.kv_bytes + 12.0 * batch * e.vocab
@@ -150,11 +150,19 @@ def decode_s(e: Engine, d: Drawn, k: Constants) -> tuple[Array, Array, Array]:
     """(decoding, its tail, samples at once). [s, s, count]
 
     Of B places and R samples, R - B wait: the queue empties after (R - B) M / B steps, M the mean
-    length; then the running ones end along the lengths that they still have. With no queue they end
-    along the survival of lengths itself. A step runs as long as one sample of any replica does:
+    length; then the running ones end along the lengths that they still have, once as many have
+    waited as run. With no queue they end along the survival of lengths itself. A step runs as long as one sample of any replica does:
     1 - (1 - S)^(all samples).
     """
-    columns = (d.samples, d.response, d.longest, d.spread, d.prompt, d.replicas, running_limit(e, d))
+    columns = (
+        d.samples,
+        d.response,
+        d.longest,
+        d.spread,
+        d.prompt,
+        d.replicas,
+        running_limit(e, d),
+    )
     wide: list[NDArray[np.float64]] = [
         np.atleast_1d(np.asarray(x, float)) for x in np.broadcast_arrays(*columns)
     ]
@@ -168,12 +176,13 @@ def decode_s(e: Engine, d: Drawn, k: Constants) -> tuple[Array, Array, Array]:
     beyond = np.cumsum(pieces[:, ::-1], axis=1)[:, ::-1]
     left = np.concatenate([beyond, np.zeros((len(at), 1))], axis=1) / mean[:, None]
     queued = np.maximum(samples - places, 0.0)
-    share = np.where((queued > 0)[:, None], left, alive)
+    mixed = np.minimum(queued / places, 1.0)[:, None]
+    share = (1 - mixed) * alive + mixed * left
     share = (share[:, 1:] + share[:, :-1]) / 2
     middle = (at[:, 1:] + at[:, :-1]) / 2
     batch = np.maximum(places[:, None] * share, 1.0)
     engine = columns_of(e, len(samples))
-    context = prompt[:, None] + np.where((queued > 0)[:, None], mean[:, None], middle)
+    context = prompt[:, None] + (1 - mixed) * middle + mixed * mean[:, None]
     any_left = 1 - (1 - np.minimum(share, 1.0)) ** (places * replicas)[:, None]
     each = decode_step_s(engine, batch, context, k) * steps * any_left
     full = decode_step_s(engine, places[:, None], (prompt + mean / 2)[:, None], k)[:, 0]
@@ -184,7 +193,9 @@ def decode_s(e: Engine, d: Drawn, k: Constants) -> tuple[Array, Array, Array]:
 
 def columns_of(e: Engine, rows: int) -> Engine:
     """The engine's numbers as columns [rows, 1], so that they broadcast along lengths."""
-    wide = {name: np.broadcast_to(np.asarray(x, float), rows)[:, None] for name, x in vars(e).items()}
+    wide = {
+        name: np.broadcast_to(np.asarray(x, float), rows)[:, None] for name, x in vars(e).items()
+    }
     return Engine(**wide)
 
 

@@ -7,16 +7,17 @@ rule, which the row's `assumed` names.
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
 from scantling import catalogue
 from scantling.base.columns import Array
 from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.physics.cases import Cases
-from scantling.runs.table import Table, table_of_cells
+from scantling.runs.read import checked
+from scantling.runs.table import table_of_cells
 from scantling.runs.to_cases import to_runs
 
 from .adapters import Targets
@@ -34,6 +35,7 @@ METHODS = (  # words of a method's column, the first that is found counts
     ("sft", "sft"),
 )
 UNPACKED_TOKENS = 512.0  # of an instruction with its answer, where no length is printed (judgement)
+REAL_TOKENS = "tokens/s is of real tokens"  # of a ladder whose samples are not packed
 RANK = 16.0  # of adapters where a row prints none: the usual one of recipes (judgement)
 ATTENTION = ("q_proj", "k_proj", "v_proj", "qkv", "c_attn", "query_key_value", "attention", "attn")
 OUT = ("o_proj", "c_proj", "out_proj", "attention", "attn.c_proj", "all", "dense")
@@ -155,106 +157,152 @@ class Row(NamedTuple):
     error: str
 
 
+class Facts(NamedTuple):
+    """What the words of a row say of its trainer."""
+
+    method: str
+    stack: Stack
+    notes: str  # in lower case
+    framework: str  # in lower case
+    sharding: str
+
+    @property
+    def adapters(self) -> bool:
+        """Whether adapters are trained beside frozen weights."""
+        return self.method in ("lora", "qlora")
+
+    @property
+    def policy(self) -> bool:
+        """Whether the step is that of a policy's trainer."""
+        return "rl trainer" in self.notes
+
+    @property
+    def half(self) -> bool:
+        """Whether weights, gradients and moments are in 16 bit: unsharded ones keep the format
+        that they are loaded in, and torchtune's recipes load 16 bit."""
+        loaded = self.stack.half and self.sharding in ("", "none")
+        whole = self.method == "sft" and self.stack.id == "deepspeed"
+        return (loaded and not whole) or "torchtune" in self.framework
+
+    @property
+    def chunked(self) -> bool:
+        """Whether the loss never has the whole logits: Liger's kernel, a chunked cross entropy, a
+        policy's chunked head (prime-rl)."""
+        fused = "liger" in self.framework or "+ chunked" in self.notes
+        return fused or (self.policy and "prime-rl" in self.framework)
+
+
+def facts_of(row: Cells) -> Facts:
+    """What the words of a row say."""
+    method = row.get("method", "").lower()
+    return Facts(
+        method=method_of(row),
+        stack=stack_of(row),
+        notes=f"{method}; {row.get('notes', '').lower()}",
+        framework=row.get("framework", "").lower(),
+        sharding=sharding_of(row),
+    )
+
+
 def read_row(row: Cells) -> Row:
     """A row of a fine-tuning table; its notes may say what rows before it had (`with_steps`)."""
-    method, stack, notes = method_of(row), stack_of(row), row.get("notes", "").lower()
-    adapters = method in ("lora", "qlora")
-    assumed: list[str] = []
-    bits = bits_of(row)
-    model = model_id(row.get("model", ""))
-    devices = number(row, "devices", 1.0)
-    layer_split = "layer split" in row.get("sharding", "").lower()
-    sharding = sharding_of(row)
-    seq_len = number(row, "seq_len")
-    mean = number(row, "mean_length")
-    if np.isnan(seq_len):
-        seq_len = mean
-    if row.get("packed", "").lower().startswith("no") and "tokens/s is of real tokens" in notes:
+    facts, assumed = facts_of(row), list[str]()
+    cells = {**of_run(row, facts, assumed), **of_shape(row, facts, assumed)}
+    if facts.adapters and np.isnan(number(row, "lora_rank")):
+        assumed.append(f"rank={RANK:g} (not printed)")
+    error = ""
+    if not facts.method:
+        error = "the method is none of sft, lora, qlora, dpo"
+    elif not cells["model"]:
+        error = f"model {row.get('model', '')!r} is in no catalogue"
+    elif not cells["seq_len"]:
+        error = "no seq_len: a length is never guessed"
+    return Row(cells, tuning_cells(row, facts), targets_of(row), assumed, error)
+
+
+def of_run(row: Cells, facts: Facts, assumed: list[str]) -> dict[str, str]:
+    """The cells of the software and what it is told."""
+    recompute = recompute_of(row, facts.method)
+    if not recompute:
+        recompute = usual_recompute(row)
+        assumed.append(f"recompute={recompute} (the usual one of the framework)")
+    flash = re.search(r"flash[_ -]?attention[_ -]?(\d)", facts.notes)
+    return {
+        "id": row.get("id", ""),
+        "model": model_id(row.get("model", "")),
+        "accelerator": row.get("accelerator", ""),
+        "precision": precision_of(row),
+        "recompute": recompute,
+        "offload": "none",
+        "stack": facts.stack.id,
+        "half_states": str(int(facts.half)),
+        "grad_bytes": "2" if facts.half else "",
+        "published": row.get("published", ""),
+        "effort": "first-week" if "not tuned" in facts.notes else "",
+        "chunked_loss": "1" if facts.chunked else "",
+        "flash": flash[1] if flash else "",
+        "activation_offload": "1" if "activation" in row.get("offload", "").lower() else "",
+    }
+
+
+def of_shape(row: Cells, facts: Facts, assumed: list[str]) -> dict[str, str]:
+    """The cells of lengths, batch and layout."""
+    seq_len = number(row, "seq_len", number(row, "mean_length"))
+    if row.get("packed", "").lower().startswith("no") and REAL_TOKENS in facts.notes:
         seq_len = min(seq_len, UNPACKED_TOKENS)
         assumed.append(f"mean_length={seq_len:g} (not packed, lengths not printed)")
     micro = number(row, "micro_batch")
     if np.isnan(micro):
         micro = 1.0
         assumed.append("micro_batch=1 (not printed)")
-    batch = number(row, "global_batch")
+    devices = number(row, "devices", 1.0)
     cp, tp, pp = (number(row, name, 1.0) for name in ("cp", "tp", "pp"))
-    if layer_split:
+    if "layer split" in row.get("sharding", "").lower():
         pp = devices
-    dp = number(row, "dp", max(devices / (cp * tp * pp), 1.0))
     dp = max(devices / (cp * tp * pp), 1.0)
-    if np.isnan(batch):
-        batch = micro * dp * number(row, "grad_accum", 1.0)
-    recompute = recompute_of(row, method)
-    if not recompute:
-        recompute = usual_recompute(row)
-        assumed.append(f"recompute={recompute} (the usual one of the framework)")
-    if adapters and np.isnan(number(row, "lora_rank")):
-        assumed.append(f"rank={RANK:g} (not printed)")
-    liger = "liger" in row.get("framework", "").lower() or "+ chunked" in notes
-    prime = "prime-rl" in row.get("framework", "").lower()
-    policy = "rl trainer" in row.get("method", "").lower()
-    chunked = liger or (prime and policy)
-    flash = re.search(r"flash[_ -]?attention[_ -]?(\d)", notes)
-    offloads = "activation" in row.get("offload", "").lower()
-    engine = stack.id == "deepspeed"
-    half = stack.half and sharding in ("", "none") and not (method == "sft" and "deepspeed" in stack.id)
-    half = half or "torchtune" in row.get("framework", "").lower()
-    cells = {
-        "id": row.get("id", ""),
-        "model": model,
-        "accelerator": row.get("accelerator", ""),
+    batch = number(row, "global_batch", micro * dp * number(row, "grad_accum", 1.0))
+    return {
         "n_devices": text(devices),
         "seq_len": text(seq_len),
-        "precision": precision_of(row),
         "tp": text(tp),
         "pp": text(pp),
         "vpp": text(number(row, "vpp")),
         "cp": text(cp),
         "ep": text(number(row, "ep", 1.0)),
-        "sharding": sharding or ("none" if devices == 1 else ""),
-        "recompute": recompute,
-        "offload": "none",
+        "sharding": facts.sharding or ("none" if devices == 1 else ""),
         "micro_batch": text(micro),
         "global_batch_seqs": text(batch),
-        "stack": stack.id,
-        "half_states": "1" if half else "0",
-        "grad_bytes": "2" if half else "",
-        "published": row.get("published", ""),
-        "effort": "first-week" if "not tuned" in notes else "",
-        "chunked_loss": "1" if chunked else "",
-        "flash": flash[1] if flash else "",
-        "activation_offload": "1" if offloads else "",
     }
-    tuning = {
+
+
+def tuning_cells(row: Cells, facts: Facts) -> dict[str, float]:
+    """What the step does beside its plan, by the fields of Tuning."""
+    adapters, stack, notes = facts.adapters, facts.stack, facts.notes
+    prime = facts.policy and "prime-rl" in facts.framework
+    engine = stack.id == "deepspeed"
+    kind = row.get("peak_memory_kind", "")
+    return {
         "adapters": float(adapters),
         "rank": number(row, "lora_rank", RANK) * adapters,
         "ends_trained": float("embedding" in row.get("target_modules", "").lower()),
-        "base_bits": bits if adapters else 16.0,
+        "base_bits": bits_of(row) if adapters else 16.0,
         "blockwise": float("gptq" not in row.get("base_weight_bits", "").lower()),
         "adapter_bytes": stack.adapter_bytes,
-        "fused_lora": float("foak" in row.get("framework", "").lower()),
-        "forwards": float(method == "dpo"),
-        "pairs": float(method == "dpo"),
+        "fused_lora": float("foak" in facts.framework),
+        "forwards": float(facts.method == "dpo"),
+        "pairs": float(facts.method == "dpo"),
         "eager_loss": float(stack.id in ("hf-trainer", "deepspeed")),
-        "policy_loss": float(policy),
-        "file_sync": float(policy and prime),
+        "policy_loss": float(facts.policy),
+        "file_sync": float(prime),
         "looped": float("unoptimised kernels" in notes),
         "engine": float(engine),
         "fp32_base": float(adapters and fp32_base(row, stack)),
-        "reserved": float("reserved" in row.get("peak_memory_kind", "")),
-        "context": float("printed" in row.get("peak_memory_kind", "")),
+        "reserved": float("reserved" in kind),
+        "context": float("printed" in kind),
         "backward_update": float("step in backward" in notes and not adapters),
         "moment_bytes": 2.0 if "8-bit adam" in notes and not adapters else 0.0,
         "eager_peft": float(stack.eager and (adapters or engine)),
     }
-    error = ""
-    if not method:
-        error = "the method is none of sft, lora, qlora, dpo"
-    elif not model:
-        error = f"model {row.get('model', '')!r} is in no catalogue"
-    elif np.isnan(seq_len):
-        error = "no seq_len: a length is never guessed"
-    return Row(cells, tuning, targets_of(row), assumed, error)
 
 
 def fp32_base(row: Cells, stack: Stack) -> bool:
@@ -307,36 +355,51 @@ class Rows:
 
 def read_rows(rows: Sequence[Cells]) -> Rows:
     """The rows of a fine-tuning table as cases."""
-    read = [read_row(row) for row in with_steps(rows)]
-    for i, one in enumerate(read):
-        try:
-            one.cells["accelerator"] = catalogue.accelerator(one.cells["accelerator"]).id
-        except DesignError as error:
-            read[i] = one._replace(error=one.error or str(error)[:200])
+    read = [with_chip(read_row(row)) for row in with_steps(rows)]
     errors = [one.error for one in read]
-    columns = sorted({name for one in read for name in one.cells})
-    good = [one for one in read if not one.error]
-    runs = None
-    ready = np.zeros(len(rows), bool)
     assumed = ["; ".join(one.assumed) for one in read]
-    cases, tuning, chips, stacks, families = None, None, np.array([]), np.array([]), np.array([])
-    if good:
-        table: Table = table_of_cells({n: [one.cells.get(n, "") for one in good] for n in columns})
-        from scantling.runs.read import checked
-        from pathlib import Path
-        runs = to_runs(checked(table, Path()))
-        at = [i for i, error in enumerate(errors) if not error]
-        for i, error in zip(at, runs.errors):
-            errors[i] = error
-        for i, more in zip(at, runs.assumed):
-            assumed[i] = "; ".join(filter(None, (assumed[i], more)))
-        ready = np.array([not error for error in errors], bool)
-        kept = [one for one, error in zip(good, runs.errors) if not error]
-        cases, chips, stacks, families = runs.cases, runs.chips[runs.ready], runs.stacks[runs.ready], runs.families
-        if kept:
-            tuning = tuning_of(kept)
-    return Rows(ids=[row.get("id", "") for row in rows], ready=ready, cases=cases, tuning=tuning, assumed=assumed,
-                errors=errors, chips=chips, stacks=stacks, families=families)
+    good = [one for one in read if not one.error]
+    ids = [row.get("id", "") for row in rows]
+    if not good:
+        blank = np.array([])
+        return Rows(
+            ids=ids,
+            ready=np.zeros(len(rows), bool),
+            cases=None,
+            tuning=None,
+            assumed=assumed,
+            errors=errors,
+            chips=blank,
+            stacks=blank,
+            families=blank,
+        )
+    table = table_of_cells({name: [one.cells[name] for one in good] for name in good[0].cells})
+    runs = to_runs(checked(table, Path()))
+    at = [i for i, error in enumerate(errors) if not error]
+    for i, refusal, more in zip(at, runs.errors, runs.assumed, strict=True):
+        errors[i] = refusal
+        assumed[i] = "; ".join(filter(None, (assumed[i], more)))
+    ready = [one for one, refusal in zip(good, runs.errors, strict=True) if not refusal]
+    return Rows(
+        ids=ids,
+        ready=np.array([not error for error in errors], bool),
+        cases=runs.cases,
+        tuning=tuning_of(ready) if ready else None,
+        assumed=assumed,
+        errors=errors,
+        chips=runs.chips[runs.ready],
+        stacks=runs.stacks[runs.ready],
+        families=runs.families,
+    )
+
+
+def with_chip(row: Row) -> Row:
+    """The row with the catalogue's id of its chip."""
+    try:
+        chip = catalogue.accelerator(row.cells["accelerator"]).id
+    except DesignError as refusal:
+        return row._replace(error=row.error or str(refusal)[:200])
+    return row._replace(cells=row.cells | {"accelerator": chip})
 
 
 def tuning_of(rows: Sequence[Row]) -> Tuning:

@@ -13,15 +13,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-
 from scantling.base.columns import Column
 from scantling.blocks.head import Head
 from scantling.blocks.moe import Moe
 from scantling.catalogue.models.shape import as_floats, parameters
-from scantling.physics.cases import FULL, ZERO3, Cases
+from scantling.physics.cases import ZERO3, Cases
 from scantling.physics.compute import hbm_rate
 from scantling.physics.memory.peak import Memory, memory
-from scantling.physics.step import Step, device_params, dispatch_s, step_time
+from scantling.physics.step import Step, device_params, step_time
 
 from .adapters import adapted, adapter_flops, adapter_parameters
 from .constants import Constants
@@ -142,8 +141,13 @@ def spent_of(c: Cases, t: Tuning, k: Constants, s: Step) -> Spent:
     share = np.where(frozen, trained, 1.0)
     forward = t.forwards * (s.gemm + s.elementwise + s.logits + sent) / 3
     forward = forward + t.forwards * s.attention / 3.5
-    bubble = s.bubble * (work + logits) / np.maximum(
-        s.gemm + s.elementwise + s.attention + s.recompute + s.tp + s.cp + s.ep + s.logits, 1e-12
+    bubble = (
+        s.bubble
+        * (work + logits)
+        / np.maximum(
+            s.gemm + s.elementwise + s.attention + s.recompute + s.tp + s.cp + s.ep + s.logits,
+            1e-12,
+        )
     )
     return Spent(
         products=products,

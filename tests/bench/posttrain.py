@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-
 from scantling_posttrain.constants import Constants, constants, ranges
 from scantling_posttrain.policy_tables import read_policy_rows
 from scantling_posttrain.predict import policy_answers, tuning_answers
@@ -138,7 +137,10 @@ def report(label: str, found: Mapping[str, np.ndarray], low: float, high: float)
     )
     for name, v in found.items():
         sizes_of = np.abs(np.expm1(v))
-        print(f"    {name}: {len(v)} rows, {np.median(sizes_of):.1%}, bias {np.median(np.expm1(v)):+.1%}")
+        print(
+            f"    {name}: {len(v)} rows, {np.median(sizes_of):.1%}, "
+            f"bias {np.median(np.expm1(v)):+.1%}"
+        )
 
 
 def left_out(table: Table, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -176,8 +178,9 @@ def tuning_tables(path: Path) -> tuple[Table, Table, Callable[[], None]]:
         right = by_family(family, np.where(known, called == (outcome > 0.5), np.nan))
         over = outcome == 0
         print(
-            f"fits or not: {np.mean([v.mean() for v in right.values()]):.1%} right, families with weight "
-            f"one; {known.sum()} rows, {over.sum()} printed out of memory, {(~called)[over].mean():.0%} of them called"
+            f"fits or not: {np.mean([v.mean() for v in right.values()]):.1%} right, families with "
+            f"weight one; {known.sum()} rows, {over.sum()} printed out of memory, "
+            f"{(~called)[over].mean():.0%} of them called"
         )
 
     return Table(ready, family, speed_errors), Table(ready, family, peak_errors), fits
@@ -210,13 +213,24 @@ def policy_table(path: Path) -> tuple[Table, Callable[[Constants], None]]:
         for i, row in enumerate(ready):
             if not (row["step_s"] and row["trust"] != "low" and "sync" == row["sync_or_async"]):
                 continue
-            printed = [(number(row[c]), v[i]) for c, v in (("rollout_s", answers.rollout_s), ("train_s", answers.train_s), ("logprob_s", answers.logprob_s)) if row[c]]
+            printed = [
+                (number(row[c]), v[i])
+                for c, v in (
+                    ("rollout_s", answers.rollout_s),
+                    ("train_s", answers.train_s),
+                    ("logprob_s", answers.logprob_s),
+                )
+                if row[c]
+            ]
             if not counts(row) or len(printed) < 2:
                 continue
             gaps = [abs(a / number(row["step_s"]) - b / answers.step_s[i]) for a, b in printed]
             shares.setdefault(row["family"], []).append(float(np.mean(gaps)))
         for name, gaps in shares.items():
-            print(f"phase shares, {name}: {np.median(gaps):.1%} off in the median of {len(gaps)} rows, {np.mean(np.array(gaps) <= 0.07):.0%} within 7 points")
+            print(
+                f"phase shares, {name}: {np.median(gaps):.1%} off in the median of {len(gaps)} "
+                f"rows, {np.mean(np.array(gaps) <= 0.07):.0%} within 7 points"
+            )
         right = pairs_right(ready, answers.tokens_per_s_per_device)
         print(f"split against colocated: {np.mean(right):.0%} of {len(right)} pairs right")
 
@@ -229,12 +243,26 @@ def pairs_right(rows: Sequence[Mapping[str, str]], tokens: np.ndarray) -> list[b
     right = []
     for i, a in enumerate(rows):
         for j, b in enumerate(rows):
-            same = all(a[c] == b[c] for c in ("source", "model", "accelerator", "precision_train", "max_total_tokens", "max_response_tokens", "algorithm"))
+            same = all(
+                a[c] == b[c]
+                for c in (
+                    "source",
+                    "model",
+                    "accelerator",
+                    "precision_train",
+                    "max_total_tokens",
+                    "max_response_tokens",
+                    "algorithm",
+                )
+            )
             if not same or a["colocated"] != "yes" or b["colocated"] != "no":
                 continue
             if not (a["tokens_per_s_per_device"] and b["tokens_per_s_per_device"]):
                 continue
-            if a["samples_per_prompt"] != b["samples_per_prompt"] or a["prompts_per_step"] != b["prompts_per_step"]:
+            if (
+                a["samples_per_prompt"] != b["samples_per_prompt"]
+                or a["prompts_per_step"] != b["prompts_per_step"]
+            ):
                 continue
             truth = number(a["tokens_per_s_per_device"]) > number(b["tokens_per_s_per_device"])
             right.append(bool((tokens[i] > tokens[j]) == truth))
@@ -256,13 +284,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ("policy steps", steps, STEPS, 1 / k.low_policy, 1 / k.high_policy),
     )
     for label, table, names, high, low in tables:
-        low, high = {"peaks": (k.low_peak, k.high_peak), "policy steps": (k.low_policy, k.high_policy)}.get(label, (k.low_speed, k.high_speed))
+        low, high = {
+            "peaks": (k.low_peak, k.high_peak),
+            "policy steps": (k.low_policy, k.high_policy),
+        }.get(label, (k.low_speed, k.high_speed))
         if options.fit:
             k = fit(table, names)
             print(label, {name: float(f"{vars(k)[name]:.3g}") for name in names})
             if label == "policy steps":
                 more(k)
-        report(f"{label}, as shipped", by_family(table.family, table.errors(constants())), low, high)
+        report(
+            f"{label}, as shipped", by_family(table.family, table.errors(constants())), low, high
+        )
         if not options.quick:
             report(f"{label}, families left out", left_out(table, names), low, high)
     fits()

@@ -53,7 +53,6 @@ from .fields import (
     word,
     words,
 )
-
 from .tuned import AdapterSpec, DataSpec, RolloutSpec, check_method
 
 # the branches of a union, dropped from the paths of errors

@@ -1,4 +1,4 @@
-"""The sections of a job that tunes a trained model: adapters, samples, and the policy's own samples.
+"""The sections of a job that tunes a trained model: adapters, samples, the policy's own samples.
 
 What a method has no use for is refused: adapters without lora or qlora, a rollout without grpo or
 ppo.
