@@ -142,7 +142,7 @@ def judged(design: Design, days: Known, high: Known, cost: Known) -> tuple[str, 
     if asked.budget_usd is not None and cost is not None and cost > asked.budget_usd:
         missed.append(texts.dear(cost, asked.budget_usd))
         verdict = "constraint-missed"
-    unmet = [name for name in asked.given() if name not in ("deadline_days", "budget_usd")]
+    unmet = [name for name in asked.stated() if name not in ("deadline_days", "budget_usd")]
     if unmet:
         missed.append(texts.not_judged(unmet))
         verdict = max(verdict, "not-checked", key=rank)

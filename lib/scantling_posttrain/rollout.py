@@ -151,8 +151,8 @@ def decode_s(e: Engine, d: Drawn, k: Constants) -> tuple[Array, Array, Array]:
 
     Of B places and R samples, R - B wait: the queue empties after (R - B) M / B steps, M the mean
     length; then the running ones end along the lengths that they still have, once as many have
-    waited as run. With no queue they end along the survival of lengths itself. A step runs as long as one sample of any replica does:
-    1 - (1 - S)^(all samples).
+    waited as run. With no queue they end along the survival of lengths itself. A step runs as long
+    as one sample of any replica does: 1 - (1 - S)^(all samples).
     """
     columns = (
         d.samples,

@@ -13,9 +13,9 @@ from scantling.design.design import Design
 from scantling.design.resolved import Resolved
 from scantling.physics.cases import Cases
 from scantling.physics.gather import Situation, situation
-from scantling.physics.memory.chance import most_bytes, oom_probability
+from scantling.physics.memory.chance import most_bytes, oom_probability, spread
 from scantling.physics.memory.peak import capacity
-from scantling.plans.evaluate import column_of, legal, ranked, spread_of
+from scantling.plans.evaluate import column_of, legal, ranked
 from scantling.plans.prepare import prepare
 from scantling.plans.space import offered, space_of
 from scantling.plans.words import as_dict, plan_at, short
@@ -64,7 +64,7 @@ class Trainer:
     def chance(self, row: int) -> float:
         """Chance that the peak of a plan exceeds what a program can have."""
         peak = float(self.total_bytes[row])
-        return float(oom_probability(peak, self.capacity, spread_of(self.situation)))
+        return float(oom_probability(peak, self.capacity, spread()))
 
     def spent(self, row: int, k: Constants) -> Spent:
         """The step of one plan by what it goes to. [s]"""
@@ -157,7 +157,7 @@ def trainer_of(twin_design: Design, tuning: Tuning, longest: int, k: Constants) 
     total = np.broadcast_to(np.asarray(held(long, tuning, k).total, float), n)
     step = np.broadcast_to(np.asarray(spent(cases, tuning, k).total, float), n)
     most = float(capacity(usual.cases(plan_at(plan, 0))))
-    roomy = most_bytes(most, resolved.max_oom_probability, spread_of(usual))
+    roomy = most_bytes(most, resolved.max_oom_probability, spread())
     inside = column_of(plan, "tp") <= usual.link.domain
     rows = np.flatnonzero((total <= roomy) & inside)
     if not len(rows):

@@ -78,7 +78,10 @@ def posttrained(file: str, as_json: bool) -> int | None:
     prints; None for one that trains from the start. `-` is read by whoever comes first."""
     if file == "-":
         return None
-    design = read(file)
+    try:
+        design = read(file)
+    except DesignError:  # said by whoever reads it for an answer
+        return None
     if not is_posttraining(design) or PLANNER not in entries(FUNCTIONS):
         return None
     try:
