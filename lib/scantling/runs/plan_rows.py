@@ -76,7 +76,8 @@ def plan_row(assessment: Assessment, chosen: Chosen, i: int) -> dict[str, Any]:
     }
     row |= {column: vars(case.link)[field] for field, column in LINK.items()}
     row |= {name: vars(case.plan)[name] for name in DEGREES}
-    row |= {name: chosen.plan[name] for name in WORDS}
+    plan = {**chosen.plan}
+    row |= {name: plan[name] for name in WORDS}
     row |= {name: float(software[name]) for name in SWITCHES}
     row |= {"grad_bytes": float(np.ravel(case.job.grad_bytes)[0]), **prices(assessment)}
     return row
