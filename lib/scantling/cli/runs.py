@@ -59,9 +59,9 @@ def predict(runs_csv: str | None, output: str, as_template: bool, calibration: s
         unread = unread_columns(table)
     write_text(output, to_csv(columns, whole=whole), force=True)
     out = console(stderr=True)
-    rows = len(columns["error"])
+    total = len(columns["error"])
     errors = [error for error in columns["error"] if error]
-    out.print(f"{rows - len(errors)} of {rows} rows predicted, to {plain(output, 200)}")
+    out.print(f"{total - len(errors)} of {total} rows predicted, to {plain(output, 200)}")
     if errors:
         out.print(
             f"{several(len(errors), 'row')} without a figure; the first: {plain(errors[0], 300)}"
