@@ -52,7 +52,7 @@ def test_other_words_are_no_money(word):
 @pytest.mark.parametrize("money", ("2.10 EUR per GPU hour", "€2.10/GPU-h", "£1.8 an hour"))
 def test_a_price_in_another_currency_asks_for_the_price(money):
     (words,) = read_brief(f"70B on 512 H100, 2T tokens, {money}").unread
-    assert [*words.choices] == ["prices.usd_per_device_hour"] and words.text == money
+    assert [*words.choices] == ["prices.usd_per_device_hour"] and words.words == money
 
 
 @pytest.mark.parametrize("money", ("4 MCHF", "budget 2M euros", "15M RMB", "budget €2M"))
