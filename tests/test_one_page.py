@@ -148,6 +148,7 @@ def run_of(a: Assessment) -> Run:
             wave_outputs=chip.wave_outputs,
             node=int(link.domain),
             newer_flash=chip.newer_flash > 0,
+            mesh=link.mesh > 0,
         ),
         plan=Plan(
             tp=plan["tp"],

@@ -52,6 +52,7 @@ class Chip:
     wave_outputs: float  # of a product, made at once: units x 128 x 256; 0: few large units
     node: int = 8  # devices that the fast link joins
     newer_flash: bool = True  # FlashAttention-3 exists
+    mesh: bool = False  # the link is one to each other device of the node, not to a switch
 
 
 @dataclass(frozen=True)
@@ -152,11 +153,11 @@ def saved_bytes(r: Run, scores: bool = True) -> float:
     where they are written out, outputs of attention and MLP. s b h (34 + 5 a s / h) for GPT with
     dropout: Korthikanti et al. 2022 (arXiv 2205.05198), equations 1 to 4. [bytes]"""
     m, mask, eager = r.model, r.k.memory.dropout, r.stack.fused_norm == 0
-    norms = 12 * eager  # one operation after the other, in fp32
+    norms = 12 * eager * (1 - r.stack.norm_kernel)  # of one operation after the other, in fp32
     mlp = (4 + 2 * m.gated * (1 + eager)) * m.ffn
     inner: Column = 4 * (m.heads + m.kv_heads) * m.head_dim + mlp
     if scores and r.stack.flash == 0:
-        inner += (2 + 3 * mask) * m.heads * r.seq_len
+        inner += (2 + 3 * mask + 4 * eager) * m.heads * r.seq_len
     return float((8 + 2 * mask + norms) * r.stream + r.tokens * inner / r.plan.tp)
 
 
@@ -213,6 +214,9 @@ def stage_bytes(r: Run, stage: int) -> dict[str, float]:
     if zero3:  # whole while in use
         gathered = min(float(memory.layers_gathered) if r.stack.reshard else m.layers, count)
         parts["other"] += 2 * gathered * layer + 2 * end * (stage == 0 or last)
+    if r.grad_bytes <= 2:  # widened while the optimizer steps, in the place of the activations
+        wide = float(memory.step_bytes) * updated
+        parts["other"] = max(parts["other"], wide - parts["activations"])
     parts["other"] += 4 * r.tokens * m.hidden * (p.tp > 1) + 16 * r.stream * (p.pp > 1)
     rest = memory.framework_bytes + memory.fragmentation * sum(parts.values())
     return parts | {"other": parts["other"] + float(rest)}
@@ -256,6 +260,7 @@ def attention_s(r: Run) -> tuple[float, float]:
         return float(full), float(2 * full)
     share = k.attention * s / (s + k.attention_half)
     share *= k.attention_fa2 if r.stack.flash < 3 and r.chip.newer_flash else 1.0
+    share *= k.attention_fa1 if r.stack.flash == 1 else 1.0
     core = 2 * t * s * heads * r.model.head_dim / (r.chip.flops * share)
     idle = k.attention_tiles * 128 / (heads * t)
     backward = 2.5 * core / k.attention_backward * (1 + k.attention_tiles_backward * idle)
@@ -267,7 +272,8 @@ def elementwise_s(r: Run) -> float:
     forward, each tensor once over HBM: Korthikanti et al. 2022, section 4. [s]"""
     m = r.model
     inner = 4 * (m.heads + m.kv_heads) * m.head_dim + (4 + 2 * m.gated) * m.ffn
-    chain = r.k.elementwise * (1.0 if r.stack.fused_norm else r.k.eager)
+    norm = r.k.norm_kernel if r.stack.norm_kernel else 1.0
+    chain = r.k.elementwise * norm * (1.0 if r.stack.fused_norm else r.k.eager)
     return float((22 * r.stream + r.tokens * inner / r.plan.tp) * chain / r.hbm)
 
 
@@ -279,6 +285,8 @@ def ring_s(r: Run, nbytes: float, ranks: int, packed: int, share: float = 1.0) -
     inside = min(max(chip.node // packed, 1), ranks)
     out = ranks / inside - 1  # steps between nodes
     rate, fill = chip.link_bytes_per_s * k.scale_up_share * w.ring_share, w.fill
+    if chip.mesh and inside > 1:
+        rate *= (inside - 1) / (chip.node - 1)
     if out:
         card = chip.network_bytes_per_s * k.scale_out_share * w.out_share * share
         rate, fill = min(rate, inside * card), w.fill_out
@@ -295,9 +303,11 @@ def tensor_parallel_s(r: Run) -> float:
     full recompute, more with sequence parallelism (Korthikanti et al. 2022, section 4.2.2). [s]"""
     k, p, stack = r.k, r.plan, r.stack
     forward = 4 * ring_s(r, 2 * r.tokens * r.model.hidden, p.tp, 1) * (p.tp > 1)
-    exposed = k.tp_overlapped if stack.tp_overlap == 1 else k.tp_exposed
-    more = (p.recompute == Recompute.FULL) + k.tp_sequence * p.sequence_parallel
-    return float(forward * exposed * (2 + more))
+    exposed = k.tp_exposed * (k.tp_alone if stack.tp_overlap not in (0, 1) else 1.0)
+    exposed = k.tp_overlapped if stack.tp_overlap == 1 else exposed
+    backward = min(exposed, k.tp_overlapped) if stack.async_reduce else exposed
+    more = k.tp_sequence * (1 + stack.async_reduce) * p.sequence_parallel
+    return float(forward * (exposed * (1 + (p.recompute == Recompute.FULL) + more) + backward))
 
 
 def send_s(r: Run) -> float:
@@ -317,36 +327,44 @@ def data_parallel_s(r: Run, params: float, forward_s: float, backward_s: float) 
     if p.sharding == Sharding.ZERO3 and (stack.reshard or p.pp == 1):
         gathers, work, q = 2 if stack.reshard else 1, forward_s + backward_s, k.fsdp_power
         pieces = (1 + gathers) * r.model.layers / p.pp
-        wire: Column = pieces * ring_s(r, (gathers * weights + grads) / pieces, p.dp, p.tp)
+        packed = r.chip.node if stack.own_card and p.dp * p.tp > r.chip.node else p.tp
+        wire: Column = pieces * ring_s(r, (gathers * weights + grads) / pieces, p.dp, packed)
         if stack.dp_overlap:
             wire = (work**q + wire**q) ** (1 / q) - work + k.fsdp_contention * min(wire, work)
-        return float(r.micro_batches * wire)
+        copied = stack.gather_copies * (10 + r.grad_bytes) * params / r.hbm
+        return float(r.micro_batches * (wire + copied))
     share = 1.0 if stack.dp_overlap else float(k.dp_alone)
-    passes = 1 + (p.sharding == Sharding.NONE)
+    buckets = float(max(grads / k.dp_bucket_bytes, 1.0))
+    passes = 2.0 if p.sharding == Sharding.NONE or stack.grad_all_reduce else 1.0
     window = stack.dp_overlap * (1 + p.pp * (p.vpp - 1)) / p.vpp
-    reduce = passes * ring_s(r, grads, p.dp, p.tp, share)
-    gather = ring_s(r, weights, p.dp, p.tp, share)
+    reduce = passes * buckets * ring_s(r, grads / buckets, p.dp, p.tp, share)
+    gather = buckets * ring_s(r, weights / buckets, p.dp, p.tp, share)
     exposed = gather**2 / (gather + window * forward_s) if p.sharding != Sharding.NONE else 0.0
     return float(exposed + reduce**2 / (reduce + window * backward_s))
 
 
 def layer_s(r: Run) -> tuple[float, float]:
     """(forward and backward, what is recomputed) of a layer and micro-batch: products and chains
-    three times, attention, launches, tensor-parallel traffic. [s]"""
+    three times, attention, weight gradients added to a buffer, launches, tensor-parallel traffic;
+    no less than a host needs that dispatches tensor parallelism operation by operation. [s]"""
     m, p, k, (core, core_back) = r.model, r.plan, r.k, attention_s(r)
     once = sum(product_s(r, *widths) for widths in products(m, p.tp)) + elementwise_s(r)
     full = once + core + float(k.layer_host_s)
     recomputed = {Recompute.NONE: 0.0, Recompute.SELECTIVE: core, Recompute.FULL: full}[p.recompute]
-    both = 3 * once + core + core_back + k.host_passes * k.layer_host_s
+    added = (
+        (2 * r.grad_bytes - 2) * layer_weights(m) / p.tp / r.hbm * (p.sharding != Sharding.ZERO3)
+    )
+    both = 3 * once + core + core_back + added + k.host_passes * k.layer_host_s
     both += tensor_parallel_s(r)
-    return float(both), recomputed
+    least = k.eager_tp_s - recomputed if r.stack.eager_tp and p.tp > 1 else 0.0
+    return float(max(both, least)), recomputed
 
 
 def head_s(r: Run) -> float:
     """Three products of t h v and the cross entropy's bytes. [s]"""
     width, k = r.model.vocab / r.plan.tp, r.k
-    loss = k.logit_bytes * r.tokens * width / r.hbm
-    return float(3 * product_s(r, r.model.hidden, width) + loss)
+    loss = k.logit_bytes * (1.0 if r.stack.fused_norm else k.logit_eager) * r.tokens * width
+    return float(3 * product_s(r, r.model.hidden, width) + loss / r.hbm)
 
 
 def step_s(r: Run) -> float:
