@@ -22,7 +22,7 @@ from .alternatives import alternatives
 
 SHAPE = ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")
 SHAPES = 6  # other shapes of the same batch that are listed
-SHAPES_SAID = 3  # of them, those that stand in the lines
+SHAPES_IN_TEXT = 3  # of them, those that stand in the lines
 Row = dict[str, Any]  # of `design --json`
 
 
@@ -201,7 +201,7 @@ def _reshapes_line(reshapes: Sequence[Row]) -> str:
     shapes = ", ".join(
         f"dp {shape['dp']:,} x {shape['micro_batch']:,} x {shape['grad_accum']:,} "
         f"({percent(shape['step_ratio'] - 1, 1, '+')} step)"
-        for shape in reshapes[:SHAPES_SAID]
+        for shape in reshapes[:SHAPES_IN_TEXT]
     )
     return (
         f"the same batch otherwise: {shapes}; optimizer steps and learning rate stay as they are "

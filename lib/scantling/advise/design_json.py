@@ -2,11 +2,12 @@
 
 from ..base.errors import DesignError
 from ..base.plugins import FUNCTIONS, entries, function
-from ..verdict.constraints import asked
+from ..verdict.constraints import stated_constraints
 from ..verdict.limits import limits, violations
 from ..verdict.numbers import tables
 from ..verdict.record import Assessment
 from ..verdict.result import Result
+from ..verdict.spot import spot
 from .answers import to_loss
 from .avoid import avoid
 from .batch import batch_guide
@@ -67,9 +68,10 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         "likely": assessment.likely.row(),
         "announced": announced(assessment),
         "limits": lines,
-        "asked": asked(assessment),
+        "asked": stated_constraints(assessment),
         "saving": saving(assessment) if advice else None,
-        "unread": [words.given() for words in assessment.design.unread or ()],
+        "spot": spot(assessment),
+        "unread": [words.stated() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,
         "kit": kit_gaps(assessment) if advice else [],

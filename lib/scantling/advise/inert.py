@@ -89,8 +89,8 @@ def _watched(assessment: Assessment) -> Iterator[tuple[str, tuple[Any, ...]]]:
     for section in ("plan", "job"):
         stated = data.get(section, {})
         for switch in software_switches().values():
-            where, _, name = switch.field.partition(".")
-            if where == section and name in stated:
+            section_name, _, name = switch.field.partition(".")
+            if section_name == section and name in stated:
                 others = [word for word in _words(switch.words) if word != stated[name]]
                 yield switch.field, tuple(others or (None,))
 

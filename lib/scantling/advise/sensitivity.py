@@ -220,7 +220,7 @@ def _of_the_plan(assessment: Assessment) -> Iterator[Input | None]:
         yield _input("Precision", "job.precision", None, Side("fp8", "fp8"), why)
     if not assessment.phases:
         return
-    pins = assessment.design.plan.given()
+    pins = assessment.design.plan.stated()
     plan = assessment.chosen.plan
     for field, what in (("micro_batch", "Micro-batch"), ("tp", "TP")):
         if field not in pins:

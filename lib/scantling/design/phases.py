@@ -42,7 +42,7 @@ class Machine(NamedTuple):
 
 def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], list[Assumed]]:
     """The phases of a design, and what had to be assumed. Raises DesignError."""
-    job = design.job.given()
+    job = design.job.stated()
     assumed: list[Assumed] = []
     phases = []
     stretches = job.get("phases")
@@ -50,7 +50,7 @@ def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], l
     for i, stretch in enumerate(stretches or [job]):
         of_phase = {k: v for k, v in stretch.items() if k != "phases"}
         new = Derived(common | of_phase, f"job.phases.{i}" if stretches else "job")
-        pins = _pins(design.plan.given() | stretch.get("plan", {}))
+        pins = _pins(design.plan.stated() | stretch.get("plan", {}))
         usual_name = f"phase {i + 1}" if stretches and len(stretches) > 1 else ""
         phases.append(_phase(new, pins, machine, design.stack, usual_name))
         assumed += new.assumed

@@ -301,7 +301,7 @@ class ModelSpec(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "ModelSpec":
-        spec = self.given()
+        spec = self.stated()
         check_spec(spec)
         if spec.get("experts") and not {"like", "hf_config", "size", "top_k"} & spec.keys():
             raise DesignError(
@@ -1026,6 +1026,28 @@ class Owned(Section):
     )
 
 
+class Spot(Section):
+    """Devices that their owner may take back, priced beside the run."""
+
+    usd_per_device_hour: float = amount(
+        0, 1e6, "USD/h", "price of one device for an hour", example=1.1, required=True
+    )
+    preemptions_per_day: float = amount(
+        0,
+        1e5,
+        "1/day",
+        "nodes taken back in a day, of all the job's together",
+        example=2.0,
+        required=True,
+    )
+    notice_s: float | None = amount(
+        0, 1e6, "s", "from the notice until the node is gone", example=120.0
+    )
+    replacement_s: float | None = amount(
+        0, 1e7, "s", "until another node stands in for one", example=600.0
+    )
+
+
 class Prices(Section):
     """What time and energy cost. An hourly price includes energy."""
 
@@ -1043,6 +1065,7 @@ class Prices(Section):
         RENTS, "kind of rent that a price of the catalogue is of", example="on-demand"
     )
     owned: Owned | None = other("a machine that is owned, in place of an hourly price")
+    spot: Spot | None = other("devices that their owner may take back, beside the run as it is")
     pue: float | None = amount(1.0, 10.0, "ratio", "facility power over machine power", example=1.2)
     usd_per_kwh: float | None = amount(0, 1000, "USD/kWh", "price of energy", example=0.08)
 

@@ -80,7 +80,7 @@ def _state(session: Session, reasons: Mapping[str, Reasons], group: Group) -> Gr
 
 def _marked(state: ControlState, reasons: Reasons) -> ControlState:
     """A list with the reason why the design cannot take a value beside each."""
-    if state.made != "list":
+    if state.input_kind != "list":
         return state
     options = tuple(_with_reason(option, reasons) for option in state.options)
     return replace(state, options=options)
@@ -90,10 +90,10 @@ def _with_reason(option: Option, reasons: Reasons) -> Option:
     return {**option, "reason": reasons.get(option["value"], "")}
 
 
-def _with_fault(shown: list[GroupState], refusal: Refusal) -> list[GroupState]:
+def _with_fault(groups: list[GroupState], refusal: Refusal) -> list[GroupState]:
     """The groups with the reason of a refusal at the control that was moved, else at that of the
     field that is wrong."""
-    fields = {state.field for group in shown for state in group.controls}
+    fields = {state.field for group in groups for state in group.controls}
     wrong = next((f for f in (refusal.moved, refusal.field) if f in fields), None)
     return [
         replace(
@@ -103,12 +103,12 @@ def _with_fault(shown: list[GroupState], refusal: Refusal) -> list[GroupState]:
                 for state in group.controls
             ),
         )
-        for group in shown
+        for group in groups
     ]
 
 
 def _faulty(state: ControlState, refusal: Refusal) -> ControlState:
-    if state.made == "slider" and isinstance(refusal.tried, str):
+    if state.input_kind == "slider" and isinstance(refusal.tried, str):
         return replace(state, fault=refusal.text, typed=refusal.tried)
     if state.field == refusal.moved and refusal.tried is not None:
         # so that it can be mended, or moved on
