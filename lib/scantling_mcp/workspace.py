@@ -1,10 +1,12 @@
 """What the server may touch: files below the folder that it was started in."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from scantling.base.errors import DesignError, plain
+from scantling.base.files import read_text
 from scantling.design import file as design_yaml
 from scantling.design.design import Design
 from scantling_code.sources import companions
@@ -38,7 +40,9 @@ class Workspace:
         if "\n" in stated or stated.lstrip().startswith("{"):
             return self._checked(design_yaml.load(stated), self.root)
         path = self.path(stated, field)
-        return self._checked(design_yaml.load(design_yaml.read_text(path)), path.parent)
+        wrong = partial(DesignError, field, stated)
+        text = read_text(path, "the path of a design file", wrong=wrong)
+        return self._checked(design_yaml.load(text), path.parent)
 
     def _checked(self, data: Any, folder: Path) -> Design:
         if isinstance(data, Mapping):
