@@ -12,6 +12,7 @@ from ..catalogue.scaling_laws import LAWS, allocations, compute_optimal, loss, t
 from ..design.design import Design
 from ..plans.enumerate import divisors
 from ..plans.space import COARSE, DEFAULT, Space
+from ..plans.words import fields_of_plan
 from ..verdict.assess import assess, changed
 from ..verdict.record import Assessment
 from ..verdict.result import FigureName, LargestActive, LawRow, ToLoss
@@ -109,7 +110,7 @@ def longest_sequence(design: Design) -> Answer | None:
 
 def _pinned(now: Assessment, *names: str) -> dict[str, Any]:
     """The changes that pin fields of the plan to what they are."""
-    return {f"plan.{name}": now.plan[name] for name in names}
+    return {f"plan.{name}": value for name, value in fields_of_plan(now.plan, names).items()}
 
 
 def biggest_micro_batch(design: Design) -> Answer | None:
