@@ -9,6 +9,7 @@ from typing import Any
 
 from ..base.units import DAY_S
 from ..catalogue.scaling_laws import LAWS, allocations, compute_optimal, loss, tokens_to_loss
+from ..design.constraints import CONSTRAINTS
 from ..design.design import Design
 from ..plans.enumerate import divisors
 from ..plans.space import COARSE, DEFAULT, Space
@@ -222,7 +223,8 @@ def largest_model(design: Design) -> Answer | None:
     resolved = assess(design).resolved
     counted = [phase.tokens for phase in resolved.phases]
     tokens = None if None in counted else sum(n for n in counted if n is not None)
-    stated = resolved.constraints.stated().keys() & {"deadline_days", "budget_usd"}
+    of_runs = [field for field, row in CONSTRAINTS.items() if row.promise is not None]
+    stated = [field for field in of_runs if field in resolved.constraints.stated()]
     if tokens is None and stated:
         raise ValueError(
             f"job.tokens is needed beside constraints.{min(stated)}; without tokens ask "

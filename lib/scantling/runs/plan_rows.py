@@ -13,6 +13,7 @@ from ..catalogue.words import Offload
 from ..physics.cases import Cases
 from ..physics.software import SWITCHES
 from ..physics.wires import Link
+from ..plans.words import fields_of_plan
 from ..verdict.record import Assessment, Chosen
 from .links import link_of_chip
 from .run_shapes import columns_of
@@ -76,7 +77,7 @@ def plan_row(assessment: Assessment, chosen: Chosen, i: int) -> dict[str, Any]:
     }
     row |= {column: vars(case.link)[field] for field, column in LINK.items()}
     row |= {name: vars(case.plan)[name] for name in DEGREES}
-    row |= {name: chosen.plan[name] for name in WORDS}
+    row |= fields_of_plan(chosen.plan, WORDS)
     row |= {name: float(software[name]) for name in SWITCHES}
     row |= {"grad_bytes": float(np.ravel(case.job.grad_bytes)[0]), **prices(assessment)}
     return row
