@@ -198,6 +198,7 @@ def test_wheel_holds_code_data_notebooks_and_designs(wheel):
         "scantling_kits",
         "scantling_logs",
         "scantling_mcp",
+        "scantling_posttrain",
         "scantling_site",
         "scantling_walkthroughs",
         "scantling_widgets",
