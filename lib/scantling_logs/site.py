@@ -33,7 +33,7 @@ from scantling.physics.step import rates, step_time
 
 from .collective_points import NAMES
 from .constant import Moved, moved
-from .measure.fit import constants_of
+from .measure.constants_fit import constants_of
 from .measure.points import CollectivePoint, Curves
 from .peaks import WITHIN as PEAKS_WITHIN, moved_by_peaks, peak_bytes
 from .point import Point, Unused, chip_of
@@ -82,7 +82,7 @@ def posterior(ratios: Sequence[float], between: float, within: float) -> Posteri
     return Posterior(ln_factor, weight, Z80 * sqrt(weight * noise + within**2))
 
 
-def held_for(points: Sequence[Point], site: Posterior) -> dict[str, Any]:
+def domain_of(points: Sequence[Point], site: Posterior) -> dict[str, Any]:
     """What a calibration file says of a posterior: runs, factor, 80 % band of a further run, and
     the model and precision that it holds for."""
     return {
@@ -309,7 +309,7 @@ def of_peaks(points: Sequence[Point]) -> tuple[dict[str, Any], dict[str, Moved]]
     """The same of measured peaks of memory."""
     ratios = [point.peak_bytes / peak_bytes(point.case) for point in points]
     site = posterior(ratios, spread(), PEAKS_WITHIN)
-    return held_for(points, site), moved_by_peaks(points[0].case, site.ln_factor, site.weight)
+    return domain_of(points, site), moved_by_peaks(points[0].case, site.ln_factor, site.weight)
 
 
 def write(fit: SiteFit, path: str) -> None:

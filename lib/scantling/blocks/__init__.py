@@ -27,14 +27,14 @@ from .lightning import Lightning
 from .mamba1 import Mamba1
 from .mamba2 import Mamba2
 from .mla import Mla
-from .mlp import Bare, BesideMlp, Mlp, Still
+from .mlp import Bare, DenseMlpOfMoe, Mlp, Still
 from .moe import Moe
 from .mtp import Mtp
+from .residual import Stream
 from .rglru import RgLru
-from .saving import Keeping
+from .saved_tensors import Keeping
 from .shared import SharedUse, SharedWeights
 from .shortconv import ShortConv
-from .stream import Stream
 from .window import Chunk, IndexedWindow, Window, WindowMla
 
 __all__ = ["KINDS", "Block", "Device", "Exchange", "Gemm", "Keeping", "Saved", "Time"]
@@ -62,7 +62,7 @@ _OTHERS: tuple[type[Block], ...] = (
     SharedUse,
     SharedWeights,
     Stream,
-    BesideMlp,
+    DenseMlpOfMoe,
     Mlp,
     Bare,
     Still,

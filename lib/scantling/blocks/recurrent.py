@@ -14,7 +14,7 @@ from ..base.records import record
 from .answers import Exchange, Gemm, Saved
 from .kernels import Device
 from .mixer import Mixer
-from .saving import Keeping
+from .saved_tensors import Keeping
 
 LONG_CHUNK = 2048  # tokens between states that an element-wise scan keeps (mamba_ssm)
 
@@ -52,7 +52,7 @@ class Recurrent(Mixer):
         return 0
 
     @property
-    def own_norms(self) -> Column:
+    def mixer_norms(self) -> Column:
         """Weights of norms inside the mixer."""
         return 0
 
@@ -82,7 +82,7 @@ class Recurrent(Mixer):
             + convolution
             + self.extras
             + self.proj_bias * (self.inputs + self.hidden),
-            "norms": self.norms + self.own_norms,
+            "norms": self.norms + self.mixer_norms,
         }
 
     def recurrence(self) -> Column:

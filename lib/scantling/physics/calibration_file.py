@@ -267,7 +267,7 @@ def read(
     )
 
 
-class _Point(BaseModel, strict=True):
+class _Point(BaseModel, strict=True, defer_build=True):
     """One measured step, as charts show it."""
 
     devices: Annotated[int, Field(ge=1)]
@@ -275,7 +275,7 @@ class _Point(BaseModel, strict=True):
     mfu: Annotated[Number, Field(gt=0, lt=2)]
 
 
-class _Steps(BaseModel, strict=True):
+class _Steps(BaseModel, strict=True, defer_build=True):
     """What a file says of measured steps, or of peaks of memory."""
 
     runs: Annotated[Number, Field(ge=1)]
@@ -305,7 +305,7 @@ def _steps(section: Any, option: str) -> Stated:
     return dict(section)
 
 
-class _Run(BaseModel, strict=True):
+class _Run(BaseModel, strict=True, defer_build=True):
     """What a file keeps of a measured step: see `learned.Marks`."""
 
     ln_ratio: Annotated[Number, Field(ge=-4, le=4)]
@@ -326,7 +326,7 @@ class _Run(BaseModel, strict=True):
     stack: Name = ""
 
 
-class _Site(BaseModel, strict=True):
+class _Site(BaseModel, strict=True, defer_build=True):
     """What a file keeps of a site: how far each constant was open, and the measured runs."""
 
     spread: Annotated[Number, Field(ge=0.1, le=10)]
@@ -379,7 +379,7 @@ def _learned(section: Any, steps: bool, option: str) -> Learned | None:
     )
 
 
-class _Goodput(BaseModel, strict=True):
+class _Goodput(BaseModel, strict=True, defer_build=True):
     """What a file says of the wall clock of logs: shares."""
 
     logs: Annotated[int, Field(ge=1)]

@@ -22,7 +22,7 @@ from scantling.verdict.result import Result
 
 from ..resources import in_a_page
 from ..words import axis, titled
-from .grammar import alt
+from .altair_loader import alt
 from .livechart import Columns, Frame, LiveChart, columns, stored
 from .palette import Swatch
 from .theme import SCHEMA
@@ -135,8 +135,8 @@ def saying(
     rows `names`, at most so many."""
     spoken = tuple(names)
 
-    def words(given: Facts, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        data = rows(given, *args, **kwargs)
+    def words(figures: Facts, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        data = rows(figures, *args, **kwargs)
         texts = [str(row["says"]) for name in spoken for row in records_of(data, name)]
         return f"{lead} {'; '.join(texts[:most]) or 'nothing is drawn'}."
 

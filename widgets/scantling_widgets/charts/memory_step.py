@@ -14,8 +14,8 @@ from scantling.base.show import seconds, share, size
 from scantling.physics.memory.peak import SAFE_SHARE
 
 from ..words import at
+from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, Stretch, laid, quantity_axis, saying
-from .grammar import alt
 from .palette import MEASURED, MEMORY, OVER, STEP, colours, ink_on, names
 from .theme import hatch, layered, over, tip
 
@@ -23,21 +23,21 @@ _LINE = 0.06  # a line of text, as a share of the height of the memory picture
 
 
 # ---------------------------------------------------------------- memory
-def stages(given: Facts) -> list[Row]:
+def stages(figures: Facts) -> list[Row]:
     """Memory per pipeline stage; where only the fullest stage is known, that one."""
-    if given.get("memory_by_stage"):
-        return list(given["memory_by_stage"])
-    return [{"stage": 0, "layers": None, **given["memory_bytes"]}]
+    if figures.get("memory_by_stage"):
+        return list(figures["memory_by_stage"])
+    return [{"stage": 0, "layers": None, **figures["memory_bytes"]}]
 
 
-def fullest(given: Facts) -> Row:
+def fullest(figures: Facts) -> Row:
     """The stage that holds most."""
-    return max(stages(given), key=lambda row: float(row["total"]))
+    return max(stages(figures), key=lambda row: float(row["total"]))
 
 
-def _memory_rows(given: Facts, reference: Facts | None = None) -> Data:
-    rows, worst = stages(given), fullest(given)
-    capacity = given["memory_bytes"]["capacity"]
+def _memory_rows(figures: Facts, reference: Facts | None = None) -> Data:
+    rows, worst = stages(figures), fullest(figures)
+    capacity = figures["memory_bytes"]["capacity"]
     safe = SAFE_SHARE * capacity
     top = max(capacity, worst["total"]) * 1.1
     line = _LINE * top
@@ -118,8 +118,8 @@ def _excess(row: Row, capacity: float) -> Row:
     }
 
 
-def _memory_words(given: Facts, reference: Facts | None = None) -> str:
-    worst, capacity = fullest(given), given["memory_bytes"]["capacity"]
+def _memory_words(figures: Facts, reference: Facts | None = None) -> str:
+    worst, capacity = fullest(figures), figures["memory_bytes"]["capacity"]
     parts = ", ".join(f"{part.part.lower()} {size(part.size)}" for part in laid(MEMORY, worst))
     return (
         f"Memory per device by pipeline stage. The fullest, stage {worst['stage']}, holds "
@@ -251,19 +251,19 @@ def _of_step(time: float, total: float) -> str:
     return f", {share(time / total)} of the step" if total else ""
 
 
-def _step_rows(given: Facts, reference: Facts | None = None) -> Data:
-    total, rows = given["step_s"], [_ON, _UNDER]
-    low, high = given.get("step_s_low", total), given.get("step_s_high", total)
+def _step_rows(figures: Facts, reference: Facts | None = None) -> Data:
+    total, rows = figures["step_s"], [_ON, _UNDER]
+    low, high = figures.get("step_s_low", total), figures.get("step_s_high", total)
     longest = high if reference is None else max(high, reference["step_s"])
-    solid = _segments(given["step_breakdown_s"], _ON, total, longest)
-    pale = _segments(given.get("hidden_s") or {}, _UNDER, total)
+    solid = _segments(figures["step_breakdown_s"], _ON, total, longest)
+    pale = _segments(figures.get("hidden_s") or {}, _UNDER, total)
     if reference is not None:
         solid += _segments(reference["step_breakdown_s"], _REFERENCE, reference["step_s"])
         rows.append(_REFERENCE)
     measured = [
         point["step_s"]
-        for point in at(given, "measured_here.steps.points") or ()
-        if point["devices"] == given["devices_used"]
+        for point in at(figures, "measured_here.steps.points") or ()
+        if point["devices"] == figures["devices_used"]
     ]
     return {
         "solid": [row for row in solid if row["end"] > row["start"]],

@@ -37,13 +37,13 @@ _ONE_MOVE_S = 0.8  # changes of one field closer together than this are one step
 
 @record
 class Moment:
-    """A design, its records with every default filled in, and what the models say; `given` is the
+    """A design, its records with every default filled in, and what the models say; `figures` is the
     assessment as plain data."""
 
     design: Design
     resolved: Resolved
     result: Assessment
-    given: Result
+    figures: Result
     quick: bool = False  # from a coarse search, while a control is being dragged
 
 
@@ -64,7 +64,7 @@ class Alternative:
     """A design that is kept beside others, and what the models say of it."""
 
     design: Design
-    given: Result
+    figures: Result
 
 
 def assess(design: Design, quick: bool = False) -> Assessment:
@@ -137,13 +137,13 @@ class Session(traitlets.HasTraits):
         self.set_trait("computing", True)
         try:
             result = self.judge(design, quick)
-            given = result.as_dict(advice=not quick)
+            figures = result.as_dict(advice=not quick)
         finally:
             self.set_trait("computing", False)
         if not quick:
             self._full_s = monotonic() - begin
         return Moment(
-            design=design, resolved=result.resolved, result=result, given=given, quick=quick
+            design=design, resolved=result.resolved, result=result, figures=figures, quick=quick
         )
 
     # -- the two traits
@@ -321,7 +321,9 @@ class Session(traitlets.HasTraits):
         """Keep the design on the desk beside others."""
         with self.lock:
             if self.now.design not in [other.design for other in self.alternatives]:
-                self.alternatives.append(Alternative(design=self.now.design, given=self.now.given))
+                self.alternatives.append(
+                    Alternative(design=self.now.design, figures=self.now.figures)
+                )
 
     def refer(self) -> None:
         """Compare with the design that is on the desk now; a second time lets it go."""

@@ -59,13 +59,13 @@ class Compare(Panel):
 
     def _keep(self) -> None:
         self.session.keep()
-        self._show_kept()
+        self._show_shortlist()
 
     def _forget(self) -> None:
         self.session.alternatives.clear()
-        self._show_kept()
+        self._show_shortlist()
 
-    def _show_kept(self) -> None:
+    def _show_shortlist(self) -> None:
         moments = self.session.alternatives
         rows = [
             [
@@ -75,11 +75,11 @@ class Compare(Panel):
             ]
             for i, moment in enumerate(moments)
         ]
-        self.shortlist.fill(rows, [moment.given for moment in moments])
+        self.shortlist.fill(rows, [moment.figures for moment in moments])
 
     def _figures(self, moment: Alternative) -> list[Cell]:
         """Figures with their bands; of a plan that does not fit, those that it has."""
-        figures = moment.given
+        figures = moment.figures
         cells = [
             cell(_banded(figures, key), None if withheld(figures, key) else at(figures, key))
             for key in self.shortlist.names[2:-1]
@@ -92,7 +92,7 @@ class Compare(Panel):
     def draw(self) -> None:
         session = self.session
         self.notes.value = session.now.design.notes or ""
-        self._show_kept()
+        self._show_shortlist()
         if session.reference is None:
             self.hint.value = (
                 "<p>Press <b>Set reference</b> at the top, then change the design: what differs "
@@ -105,7 +105,7 @@ class Compare(Panel):
         self.hint.value = f"<p>Reference: <b>{title}</b></p>"
         moved = changed(session.reference.design, session.now.design)
         self.fields.rows = [[field, *map(say, ends)] for field, ends in moved.items()]
-        self.numbers.rows = compared(session.reference.given, session.now.given)
+        self.numbers.rows = compared(session.reference.figures, session.now.figures)
 
 
 def _differs(first: Design, own: Design) -> str:
