@@ -22,6 +22,7 @@ from .cluster_rules import build_cluster
 from .corpus import build_corpus
 from .design import Design
 from .phases import Machine, build_phases
+from .refusals import unknown_names
 from .resolved import MAX_OOM, Phase, Resolved, main_phase
 from .schema import CREDIBLE_MFU, Constraints, ModelSpec, StackSpec
 from .sync import build_sync
@@ -34,9 +35,18 @@ Arguments = ParamSpec("Arguments")
 def resolve(design: Design) -> Resolved:
     """`design` with nothing left to look up: catalogue rows found, defaults applied and listed in
     `assumed`. Raises DesignError for an
-    unknown id or an impossible combination, Unsettled for words that nobody has settled."""
+    unknown id or an impossible combination, with the other unknown ids, Unsettled for words that
+    nobody has settled."""
     if design.unsettled:
         raise Unsettled(design.title, design.unsettled)
+    try:
+        return _resolved(design)
+    except DesignError as error:
+        error.with_others(unknown_names(design.data()))
+        raise
+
+
+def _resolved(design: Design) -> Resolved:
     cluster, of_cluster = _cluster(dumps(design.cluster.given(), sort_keys=True))
     model, params, of_model = _model(design)
     assumed = [*of_model, *of_cluster]

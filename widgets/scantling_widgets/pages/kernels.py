@@ -16,7 +16,23 @@ BURST = 800.0  # and at once: first pages, some tens of files each: judgement
 
 
 class Visitors(AsyncMappingKernelManager):
-    """At most MOST kernels; who comes after that is told to come back."""
+    """At most MOST kernels; who comes after that is told to come back. A kernel whose page is closed
+    ends within a minute (`cull_idle_timeout` of voila.json); one that waits for its first page, warmed
+    up ahead, stays."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.visited: set[str] = set()  # kernels that had a page
+
+    def notify_connect(self, kernel_id: str) -> None:
+        """A page opens a connection to its kernel."""
+        self.visited.add(kernel_id)
+        super().notify_connect(kernel_id)
+
+    async def cull_kernel_if_idle(self, kernel_id: str) -> None:
+        """End a kernel that had a page and has none any more."""
+        if kernel_id in self.visited:
+            await super().cull_kernel_if_idle(kernel_id)
 
     async def start_kernel(self, **kwargs: Any) -> str:  # type: ignore[override]  # as its base does
         """A kernel's id. Raises HTTPError 503 where all are taken."""

@@ -96,7 +96,7 @@ def _running(
     force after 15 s."""
     token = secrets.token_urlsafe(24)
     process = subprocess.Popen(
-        [sys.executable, "-m", module, "--no-browser", *flags],
+        [sys.executable, "-m", module, "--no-browser", "--log-level=ERROR", *flags],
         env=_environment(design, token) | env,
         stdin=subprocess.DEVNULL,
         stdout=2,
@@ -178,8 +178,9 @@ def jupyter_lab(design: Path, folder: Path, *, port: int = 8888) -> Iterator[Ser
 
 
 @contextmanager
-def voila_page(design: Path, *, port: int = 8866, theme: str = "light") -> Iterator[Server]:
-    """The desk as a page without code; every visitor gets a desk of his own."""
+def voila_page(design: Path, *, port: int = 8866, theme: str = "system") -> Iterator[Server]:
+    """The desk as a page without code; every visitor gets a desk of his own. It is light or dark as
+    the reader's system, or as `theme` says."""
     port = free_port(port)
     with tempfile.TemporaryDirectory(prefix="scantling-page-") as folder:
         book = Path(folder) / BOOK
@@ -190,13 +191,15 @@ def voila_page(design: Path, *, port: int = 8866, theme: str = "light") -> Itera
             f"--port={port}",
             "--token",
             "--strip_sources=True",
-            f"--theme={theme}",
+            f"--theme={'light' if theme == 'system' else theme}",
+            f"--VoilaConfiguration.resources={{'scantling': {{'theme': '{theme}'}}}}",
             "--template=scantling",
             "--preheat_kernel=True",
             "--pool_size=1",
             "--VoilaConfiguration.show_tracebacks=False",
         )
-        with _running("scantling_widgets.pages.kernels", flags, design, port) as server:
+        kernels = "scantling_widgets.pages.kernels"
+        with _running(kernels, flags, design, port, SCANTLING_SERVED="1") as server:
             yield server
 
 
@@ -249,7 +252,13 @@ def lab(file: str | None, port: int, browser: bool) -> None:
     show_default=True,
     help="port on loopback; the next free one where it is taken",
 )
-@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
+@click.option(
+    "--theme",
+    type=click.Choice(["system", "light", "dark"]),
+    default="system",
+    show_default=True,
+    help="colours of the page: as the reader's system, or always light or dark",
+)
 @click.option(
     "--browser/--no-browser", default=True, help="open a browser, when started from a terminal"
 )
