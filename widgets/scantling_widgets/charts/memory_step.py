@@ -222,8 +222,8 @@ _HIDDEN = "hidden"
 
 
 class _Part(NamedTuple):
-    """A part of the step: what of it is exposed, laid behind the parts before it, and what is hidden
-    below other work [s]."""
+    """A part of the step: what of it is exposed, laid behind the parts before it, and what is
+    hidden below other work [s]."""
 
     name: str
     colour: str
@@ -237,7 +237,7 @@ class _Part(NamedTuple):
 
 
 def _step_parts(given: Facts) -> list[_Part]:
-    """The parts that the step has, in the order of stacking; those that nobody could see are one."""
+    """The parts that the step has, in the order of stacking; those too small to see are one."""
     hidden, total = given.get("hidden_s") or {}, given["step_s"]
     parts, rest = [], 0.0
     end = 0.0
@@ -248,7 +248,7 @@ def _step_parts(given: Facts) -> list[_Part]:
             continue
         parts.append(_Part(swatch.name, swatch.colour, end, end + exposed, under))
         end += exposed
-    if rest > _SHOWN * total:
+    if rest > 0:
         parts.append(_Part(*_REST, end, end + rest, 0.0))
     return parts
 
@@ -259,6 +259,7 @@ def _step_rows(given: Facts, reference: Facts | None = None) -> Data:
     longest = high if reference is None else max(high, reference["step_s"])
     parts = _step_parts(given)
     stacked = [_exposed(part, _STEP, total) for part in parts if part.exposed]
+    parts = [part for part in parts if part.name != _REST.name or part.exposed > _SHOWN * total]
     rows = [_STEP, *(part.name for part in parts)]
     marks: list[Row] = []
     if reference is not None:
@@ -271,7 +272,7 @@ def _step_rows(given: Facts, reference: Facts | None = None) -> Data:
         for point in at(given, "measured_here.steps.points") or ()
         if point["devices"] == given["devices_used"]
     ]
-    return {
+    data = {
         "solid": [*stacked, *(_exposed(part, part.name, total) for part in parts if part.exposed)],
         "pale": [_under(part, total) for part in parts if part.hidden],
         "texts": [_text(part, longest, total) for part in parts],
@@ -291,6 +292,8 @@ def _step_rows(given: Facts, reference: Facts | None = None) -> Data:
         ],
         "rows": [{"row": row, "zero": 0.0} for row in rows],
     }
+    place = {row: number for number, row in enumerate(rows)}
+    return {name: [{**one, "place": place[one["row"]]} for one in of] for name, of in data.items()}
 
 
 def _exposed(part: _Part, row: str, total: float) -> Row:
@@ -354,7 +357,7 @@ def _draw_step(legend: bool) -> alt.LayerChart:
             title=None,
             axis=alt.Axis(domain=False, labelFontSize=11, ticks=False, labelLimit=150),
             scale=alt.Scale(paddingInner=0.2, paddingOuter=0.05),
-            sort=None,
+            sort=alt.EncodingSortField(field="place", op="min", order="ascending"),
             **more,
         )
 

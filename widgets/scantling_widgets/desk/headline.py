@@ -9,7 +9,7 @@ from scantling.base.quantities.table import quantity
 from scantling.base.show import seconds
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, shown_figures
-from scantling.verdict.texts import verdict_sentence
+from scantling.verdict.texts import cured, verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, Verdict, met
 
 from .. import words
@@ -133,6 +133,8 @@ def _fits(given: Figures) -> tuple[str, str]:
         return verdict, ""
     if known.id != "feasible":
         return known.name, known.tone
+    if given.get("saving"):
+        return "Feasible, but dear", "warn"
     if at(given, "plan.offload") not in (None, "none"):
         return "Fits, offload", "warn"
     starts = {limit.partition(":")[0] for limit in given["limits"]}
@@ -223,7 +225,11 @@ def _unmet(given: Figures, known: Verdict) -> tuple[str, str, str]:
 
 
 def _feasible(given: Figures) -> tuple[str, str, str]:
-    """What a feasible design lacks all the same, or what to avoid."""
+    """What a feasible design lacks all the same, what it costs more than it need, or what to
+    avoid."""
+    if given.get("saving"):
+        verdict = verdict_sentence(given)
+        return verdict.tone, f"{verdict.name}.", sentence(verdict.reason)
     limit = next(iter(given.get("limits") or ()), "")
     start, _, rest = limit.partition(": ")
     if start in _LESS_THAN_FEASIBLE:
@@ -247,7 +253,10 @@ def offer(session: Session) -> Offer | None:
     fix."""
     refusal = session.refusal
     if refusal is None:
-        fix = nearest(session.now.given["nearest_fixes"])
+        given = session.now.given
+        saving, fix = given.get("saving"), nearest(given["nearest_fixes"])
+        if saving is not None and met(given["verdict"]) and saving.get("set"):
+            return Offer("Take it", cured(saving), saving["set"])
         return None if fix is None else Offer("Apply fix", fix_text(fix), fix["set"])
     field, fields = refusal.field, refusal.fields
     if refusal.moved == link.NAME and fields:

@@ -16,9 +16,9 @@ BURST = 800.0  # and at once: first pages, some tens of files each: judgement
 
 
 class Visitors(AsyncMappingKernelManager):
-    """At most MOST kernels; who comes after that is told to come back. A kernel whose page is closed
-    ends within a minute (`cull_idle_timeout` of voila.json); one that waits for its first page, warmed
-    up ahead, stays."""
+    """At most MOST kernels; who comes after that is told to come back. A kernel whose page is
+    closed ends within a minute (`cull_idle_timeout` of voila.json); one that is warmed up ahead and
+    waits for its first page stays."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)

@@ -13,7 +13,7 @@ from ...charts.parts import Button, Drop, Field, Part
 from ...words import at, plain, show, withheld
 from .. import headline, tables, theme
 from ..session import Kept
-from ..table import Heading, Row, cell
+from ..table import Heading, Row, Table, cell
 from .base import Panel
 
 _MARKS = {"": "", "better": "good", "worse": "bad"}
@@ -95,19 +95,20 @@ class Compare(Panel):
             part.hidden = not kept
         self.take.hidden = reference is None
         heads = {f"kept{i}": _head(kept, one, reference) for i, one in enumerate(kept)}
-        self.fields.columns = self._headed(self.fields.names, heads)
-        self.numbers.columns = self._headed(self.numbers.names, heads)
+        self.fields.columns = _headed(self.fields, heads)
+        self.numbers.columns = _headed(self.numbers, heads)
         self.fields.rows = differing([one.design for one in kept], session.now.design)
         given = [one.given for one in kept]
         before = None if reference is None else reference.given
         rows, facts = figures(given, before, session.now.given) if kept else ([], [])
         self.numbers.fill(rows, facts)
 
-    def _headed(self, names: Sequence[str], heads: Mapping[str, str]) -> list[Heading]:
-        """A column for each design that was kept, behind the first of the table."""
-        first, *rest = self.numbers.headed(names, {"field": "Field"})
-        columns = [Heading(key=key, label=text, align="", wrap=True) for key, text in heads.items()]
-        return [first, *columns, *rest]
+
+def _headed(table: Table, heads: Mapping[str, str]) -> list[Heading]:
+    """A column for each design that was kept, behind the first of the table."""
+    first, *rest = table.headed(table.names)
+    columns = [Heading(key=key, label=text, align="", wrap=True) for key, text in heads.items()]
+    return [first, *columns, *rest]
 
 
 def _name(kept: Sequence[Kept], own: Kept) -> str:
@@ -129,7 +130,7 @@ def _differs(first: Design, own: Design) -> str:
         if path not in ("name", "notes")
     ]
     if not texts:
-        return first.title[:40]
+        return "first kept"
     return ", ".join(texts[:3]) + (" …" if len(texts) > 3 else "")
 
 

@@ -51,8 +51,7 @@ class Network(Panel):
                 theme.card(
                     matrix.title,
                     self.matrix,
-                    see="The darkest cell is the traffic that costs most time; below the diagonal of "
-                    "tiers it leaves the node.",
+                    see="The darkest cell is the traffic that costs most time.",
                 ),
                 theme.card(
                     site.title,
@@ -63,13 +62,13 @@ class Network(Panel):
             theme.card(
                 self.table.label,
                 self.table,
-                see="Exposed is what the step waits for; a large volume that is hidden costs nothing.",
+                see="Exposed is what the step waits for; a volume that is hidden costs nothing.",
             ),
             theme.card(
                 self.edges.label,
                 self.edges,
-                see="An edge that is busy for more than half of the step becomes the limit when the "
-                "cluster grows.",
+                see="An edge that is busy for more than half of the step becomes the limit when "
+                "the cluster grows.",
             ),
             theme.few_columns(
                 theme.stack(

@@ -39,8 +39,8 @@ class Plans(Panel):
                 theme.card(
                     candidates.title,
                     self.chart,
-                    see="Left is faster, low is leaner: the plans along the lower left edge are the "
-                    "ones to choose among.",
+                    see="Left is faster, low is leaner: the plans along the lower left edge are "
+                    "the ones to choose among.",
                 ),
                 theme.card(
                     "Refused",
