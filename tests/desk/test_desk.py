@@ -433,7 +433,7 @@ def test_a_design_can_be_saved_loaded_and_pasted(desk, tmp_path):
     assert desk.design.cluster.devices == 1024
     file.text.value = "model: [what"
     file.use.click()
-    assert "alert" in file.file_status.value
+    assert "alert" in file.text_status.value
     assert desk.design.cluster.devices == 1024
 
 

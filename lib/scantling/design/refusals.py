@@ -113,10 +113,10 @@ def _nearest(
         if name.lower() in words:
             if near in around:
                 return ".".join([*above, near])
-            section = next((s for s in sections if near in fields_at(root, (s,))), None)
-            if section is not None:
-                return f"{section}.{near}"
-    near = closest(name, around)
-    if near:
-        return ".".join([*above, near])
+            place = next((s for s in sections if near in fields_at(root, (s,))), None)
+            if place is not None:
+                return f"{place}.{near}"
+    spelt = closest(name, around)
+    if spelt:
+        return ".".join([*above, spelt])
     return name if name in sections else None
