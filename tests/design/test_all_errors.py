@@ -1,4 +1,4 @@
-"""Whatever is wrong with a design file is said at once, each with the nearest name that there is."""
+"""Whatever is wrong with a design file is said at once, each with the nearest name there is."""
 
 from __future__ import annotations
 
