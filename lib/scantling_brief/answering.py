@@ -46,7 +46,7 @@ class Answer:
             "text": self.text,
             "question": self.question,
             "command": self.command,
-            "unread": [words.given() for words in self.design.unread or ()],
+            "unread": [words.stated() for words in self.design.unread or ()],
             "design": self.design.data(),
             "exit": self.exit,
             "answer": self.answer,

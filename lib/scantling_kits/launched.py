@@ -13,7 +13,7 @@ from scantling.physics.memory.peak import Memory
 from scantling.verdict.limits import limits
 from scantling.verdict.record import Assessment, Chosen
 from scantling_site.placement import leaf_nodes
-from scantling_site.storage import copies_kept
+from scantling_site.storage import copies
 
 from .quote import slug
 from .record import Framework, LaunchPlan, no_reasons
@@ -56,7 +56,7 @@ def launch_plan(assessment: Assessment, framework: Framework, on: str, which: in
         stack=r.stack,
         dispatcher=stated_dispatcher(assessment, which),
         leaf_nodes=leaf_nodes(r.cluster),
-        keep=copies_kept(endurance),
+        keep=copies(endurance),
         run_tokens=sum(p.tokens or 0.0 for p in r.phases),
     )
 

@@ -3,7 +3,7 @@ one; what it misses is a warning."""
 
 from scantling.verdict.limits import limits
 from scantling.verdict.record import Assessment
-from scantling.verdict.verdicts import VERDICTS, beside_name
+from scantling.verdict.verdicts import VERDICTS, without_lead
 
 ANYWAY = "--anyway"
 
@@ -33,4 +33,4 @@ def warning(assessment: Assessment) -> str:
     if not texts:
         return ""
     name = VERDICTS[assessment.verdict].name.lower()
-    return f"{name}: {'; '.join(beside_name(text) for text in texts)}"
+    return f"{name}: {'; '.join(without_lead(text) for text in texts)}"

@@ -77,7 +77,7 @@ def memory(word: str, text: str, factor: float) -> Peak:
 class Place(Enum):
     """Which step the values of a line belong to."""
 
-    OWN = "the step that the line names"
+    SAME_STEP = "the step that the line names"
     BEFORE_STEP = "the step line after it"
     AFTER_STEP = "the step line before it"
 
@@ -91,7 +91,7 @@ class StepLine:
     without: str = ""  # a word that it does not hold
     split: str = "\n"  # where one line holds several records: what ends each
     precise_clock: bool = False  # its time stamp is better than a second
-    place: Place = Place.OWN
+    place: Place = Place.SAME_STEP
     values: tuple[Value, ...] = ()  # of two for one column the first that a line holds counts
 
     def fits(self, line: str) -> bool:

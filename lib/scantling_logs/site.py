@@ -79,7 +79,7 @@ def posterior(ratios: Sequence[float], between: float, within: float) -> Posteri
     return Posterior(ln_factor, weight, Z80 * sqrt(weight * noise + within**2))
 
 
-def held_for(points: Sequence[Point], site: Posterior) -> dict[str, Any]:
+def domain_of(points: Sequence[Point], site: Posterior) -> dict[str, Any]:
     """What a calibration file says of a posterior: runs, factor, 80 % band of a further run, and
     the model and precision that it holds for."""
     return {
@@ -224,7 +224,7 @@ def of_steps(
     foretold_s = one(steps[0].total)
     after = speeds(now, cases[0], foretold_s * exp(site.ln_factor))
     shares = {part: seconds / foretold_s for part, seconds in seconds_of(steps[0]).items()}
-    holds = held_for(points, site) | {
+    holds = domain_of(points, site) | {
         "shares": {part: round(share, 4) for part, share in shares.items() if share > LEAST_SHARE},
         "points": [charted(point) for point in points[:MOST_POINTS]],
         "stack": points[0].stack,
@@ -246,7 +246,7 @@ def of_peaks(points: Sequence[Point]) -> tuple[dict[str, Any], dict[str, Moved]]
     """The same of measured peaks of memory."""
     ratios = [point.peak_bytes / peak_bytes(point.case) for point in points]
     site = posterior(ratios, spread(), PEAKS_WITHIN)
-    return held_for(points, site), moved_by_peaks(points[0].case, site.ln_factor, site.weight)
+    return domain_of(points, site), moved_by_peaks(points[0].case, site.ln_factor, site.weight)
 
 
 def write(points: Sequence[Point], path: str, readings: Sequence[Reading] = ()) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class SiteConstants:
     log_bytes: float  # bytes: loss, norms and timers of a step
     host_link_bytes_per_s: float  # bytes/s: host link of a device whose catalogue row names none
     read_share: float  # share: of a recovery that the transfer of the state may add
-    copies_kept: float  # copies: at the file system at least
+    copies: float  # copies: at the file system at least
     milestone_s: float  # s: between copies in the object store
     milestone_time: float  # share: of that time in which such a copy is written
     row_racks: float  # racks: on one coolant distribution unit or busway

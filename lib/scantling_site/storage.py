@@ -86,14 +86,14 @@ class Stores(Record):
     lines: Lines
 
 
-def copies_kept(e: Endurance) -> int:
+def copies(e: Endurance) -> int:
     """Copies on the file system: those that a corruption found late needs, at least three."""
     return copies_on_file_system(e.retention)
 
 
 def copies_on_file_system(retention: Column) -> int:
     """Copies on the file system, of so many that a corruption found late needs."""
-    return max(int(np.max(retention)), int(CONSTANTS.copies_kept))
+    return max(int(np.max(retention)), int(CONSTANTS.copies))
 
 
 def stores(s: Site) -> Stores:

@@ -72,7 +72,7 @@ class Scorecard:
         )
 
     @property
-    def not_asked(self) -> list[Axis]:
+    def absent_axes(self) -> list[Axis]:
         axes = [a.axis for a in self.axes]
         return [axis for axis in rubric()[0].values() if axis not in axes]
 

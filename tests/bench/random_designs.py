@@ -324,8 +324,8 @@ def more_never_hurts(a):
     if (
         a.verdict != "impossible"
         and all(c.fits for c in a.phases)
-        and "dp" not in a.design.plan.given()
-        and not (a.design.plan.given() and a.chosen.plan["offload"] != "none")
+        and "dp" not in a.design.plan.stated()
+        and not (a.design.plan.stated() and a.chosen.plan["offload"] != "none")
     ):
         for devices in (n + 1, n + 8, 2 * n, 3 * n + 1):
             b = assess(

@@ -35,7 +35,7 @@ def test_what_the_desk_and_the_report_show_is_drawn_ahead_for_the_page():
     while panels:
         panel = panels.pop()
         panels += panel.__subclasses__()
-        shown += panel.figures
+        shown += panel.charts
     assert {figure.name for figure in shown} <= {figure.name for figure in FIGURES}
 
 

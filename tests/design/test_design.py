@@ -57,7 +57,7 @@ def test_every_documented_field_is_read():
     assert d.cluster.devices == 16384
     assert d.job.tokens == 15.6e12
     assert d.constraints.survive == "node"
-    assert d.plan.given() == {"tp": 8, "pp": 16, "recompute": "none"}
+    assert d.plan.stated() == {"tp": 8, "pp": 16, "recompute": "none"}
     assert d.reliability.spares == 16
     assert d.prices.pue == 1.2
     assert d.measured.step_s == 40.1
@@ -196,14 +196,14 @@ def test_a_dotted_keyword_is_a_path_too():
 def test_change_sets_a_field_and_leaves_the_design():
     d = Design.from_yaml(FULL)
     e = d.change({"cluster.devices": 8192, "plan.pp": None})
-    assert (e.cluster.devices, e.plan.given()) == (8192, {"tp": 8, "recompute": "none"})
+    assert (e.cluster.devices, e.plan.stated()) == (8192, {"tp": 8, "recompute": "none"})
     assert d.cluster.devices == 16384
     assert d.plan.pp == 16
     assert e.change({"cluster.devices": 16384, "plan.pp": 16}) == d
     assert d.change(cluster={"devices": 8192}).cluster.scale_out == "ib-ndr"
-    assert d.change(plan=None).plan.given() == {}
+    assert d.change(plan=None).plan.stated() == {}
     assert d.change(model={"size": 70e9}).model.size == 70e9
-    assert d.change({"cluster.accelerator.hbm_gb": 96}).cluster.accelerator.given() == {
+    assert d.change({"cluster.accelerator.hbm_gb": 96}).cluster.accelerator.stated() == {
         "like": "h100-sxm",
         "hbm_gb": 96,
     }

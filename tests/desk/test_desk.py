@@ -94,11 +94,11 @@ def test_size_and_experts_make_a_model_of_that_size(desk):
 def test_attention_of_a_hybrid_is_moved_in_steps(desk):
     desk.controls.form.send_change("model", "qwen3-next")
     assert desk.controls.form.field("model.attention_every")["value"] == 4
-    before = desk.session.now.given["step_s"]
+    before = desk.session.now.figures["step_s"]
     desk.controls.form.send_change("model.attention_every", 8)
     assert desk.session.refusal is None
     assert desk.session.now.resolved.model.attention_every == 8
-    assert desk.session.now.given["step_s"] != before
+    assert desk.session.now.figures["step_s"] != before
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_another_accelerator_brings_its_node_and_drops_a_precision_it_has_not(de
 
 # ---------------------------------------------------------------- pictures
 def test_memory_picture_sums_to_the_total_and_marks_the_fullest_stage(desk):
-    given = desk.session.now.given
+    given = desk.session.now.figures
     data = charts.memory.data(given)
     for row in charts.stages(given):
         ends = [
@@ -149,7 +149,7 @@ def test_memory_picture_sums_to_the_total_and_marks_the_fullest_stage(desk):
 
 
 def test_step_picture_ends_where_the_step_ends(desk):
-    given = desk.session.now.given
+    given = desk.session.now.figures
     data = charts.step.data(given)
     assert max(data["solid"]["end"]) == pytest.approx(given["step_s"], rel=1e-3)
     hidden = {key: v or 0.0 for key, v in (given.get("hidden_s") or {}).items()}
@@ -177,7 +177,7 @@ def test_overflow_is_hatched_from_the_line_up(desk):
     desk.controls.form.send_change("plan.tp", 1)
     desk.controls.form.send_change("plan.pp", 1)
     desk.controls.form.send_change("plan.sharding", "none")
-    given = desk.session.now.given
+    given = desk.session.now.figures
     assert given["memory_bytes"]["total"] > given["memory_bytes"]["capacity"]
     over = charts.memory.data(given)["over"]
     assert over["from"] == [given["memory_bytes"]["capacity"]] * len(over["from"])
@@ -215,7 +215,7 @@ def test_a_pin_in_the_way_of_a_change_is_offered_to_go():
     desk = DeskPane(resources.example("qwen3-235b-a22b-256-gb200"))
     desk.controls.form.send_change("cluster.devices", 128)  # fewer than the pinned ways make
     assert desk.design.cluster.devices == 256
-    pins = set(desk.design.plan.given())
+    pins = set(desk.design.plan.stated())
     named = set()
     for _ in range(4):
         if desk.session.refusal is None:
@@ -224,7 +224,7 @@ def test_a_pin_in_the_way_of_a_change_is_offered_to_go():
         assert desk.headline.fix.description.startswith("Unpin")
         desk.headline.fix.click()
     assert desk.design.cluster.devices == 128
-    assert set(desk.design.plan.given()) == pins - named
+    assert set(desk.design.plan.stated()) == pins - named
 
 
 def test_two_fields_that_are_only_legal_together_can_be_set_one_after_the_other():
@@ -347,11 +347,11 @@ def test_reset_brings_the_first_design_back_and_can_be_undone(desk):
 
 def test_the_offered_fix_makes_the_design_feasible(desk):
     desk.controls.form.send_change("constraints.deadline_days", "60")
-    assert desk.session.now.given["verdict"] == "constraint-missed"
+    assert desk.session.now.figures["verdict"] == "constraint-missed"
     assert card(desk, "likely.days")["state"] == "bad"
     assert desk.headline.fix.hidden is False
     desk.headline.apply_fix()
-    assert met(desk.session.now.given["verdict"])  # at risk or not
+    assert met(desk.session.now.figures["verdict"])  # at risk or not
     assert desk.session.can_undo
 
 
@@ -411,9 +411,9 @@ def test_a_plan_of_the_leaderboard_becomes_the_design(desk):
     plans = desk.panels[0]
     assert len(plans.table.rows) > 1
     plans.table.pick(1)
-    chosen = desk.session.now.given["candidates"][0]
+    chosen = desk.session.now.figures["candidates"][0]
     assert desk.session.refusal is None
-    assert {k: desk.session.now.given["plan"][k] for k in ("tp", "pp", "cp", "micro_batch")} == {
+    assert {k: desk.session.now.figures["plan"][k] for k in ("tp", "pp", "cp", "micro_batch")} == {
         k: chosen[k] for k in ("tp", "pp", "cp", "micro_batch")
     }
     assert desk.design.plan.tp == chosen["tp"]
@@ -457,6 +457,6 @@ def test_a_long_context_phase_is_the_one_the_sliders_move():
 
 def test_an_impossible_design_shows_the_whole_arithmetic_and_what_would_help():
     desk = DeskPane(resources.example("case-2-1t-dense-8-v100"))
-    given = desk.session.now.given
+    given = desk.session.now.figures
     assert all(str(limit) in desk.memory_card.chart.empty for limit in given["limits"])
     assert given["nearest_fixes"][0]["change"] in desk.step_card.chart.empty

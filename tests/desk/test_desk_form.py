@@ -29,6 +29,12 @@ IN_THE_FILE = {
         "plan.precision",
     ),
     "what is unusual and meant so": ("confirm",),
+    "tuning a trained model, which another package plans": (
+        "job.method",
+        "job.adapter",
+        "job.data",
+        "job.rollout",
+    ),
     "words of a line that have to be settled in the file that init wrote": ("unread",),
     "numbers of one kind of layer, which model.hf_config takes from its authors' file": (
         "model.mixers",
@@ -132,13 +138,13 @@ def test_a_control_sets_what_the_schema_gives_as_an_example(desk, field):
     """Typed as text where it is a box, chosen from its list where it is one."""
     example = LEAVES[field].examples[0]
     control = desk.controls.form.field(field)
-    if control["made"] in ("number", "text"):
+    if control["input_kind"] in ("number", "text"):
         words = isinstance(example, list) and all(isinstance(word, str) for word in example)
         typed = ", ".join(example) if words else f"{example}"
     else:
         typed = example
     fields = inputs.changes(desk.session.now, field, typed)
-    if LEAVES[field].choices and control["made"] == "list":
+    if LEAVES[field].choices and control["input_kind"] == "list":
         assert example in [option["value"] for option in control["options"]]
     if field == "model.size":
         assert fields["model"]["size"] == example  # the shape is derived from it
@@ -146,6 +152,8 @@ def test_a_control_sets_what_the_schema_gives_as_an_example(desk, field):
     needed = {}
     if field.startswith("prices.owned"):
         needed = {"prices.owned.capex_usd": 3e9, "prices.usd_per_device_hour": None}
+    if field.startswith("prices.spot"):
+        needed = {"prices.spot": {"usd_per_device_hour": 1.0, "preemptions_per_day": 1.0}}
     changed = desk.design.change({**needed, **fields})
     assert at(changed.data(), field) == example
     assert Design.from_yaml(changed.to_yaml()) == changed

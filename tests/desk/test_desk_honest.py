@@ -85,7 +85,7 @@ def test_a_plan_that_does_not_fit_has_no_days_dollars_or_goodput(desk):
 
 def test_idle_devices_are_amber_and_said(desk):
     desk.controls.form.send_change("cluster.devices", 24576)
-    used = desk.session.now.given["devices_used"]
+    used = desk.session.now.figures["devices_used"]
     assert used < 24576
     assert cards(desk)["verdict"]["state"] == "warn"
     assert 'data-state="warn"' in desk.headline.line.value
@@ -133,7 +133,7 @@ def test_pinned_is_said_of_plan_fields_alone(desk):
 def test_dp_is_one_number_wherever_it_is_named(desk):
     panel = next(p for p in desk.panels if p.title == "Network")
     desk.tabs.selected_index = desk.panels.index(panel)
-    dp = desk.session.now.given["plan"]["dp"]
+    dp = desk.session.now.figures["plan"]["dp"]
     rows = [axis for axis in panel.matrix.data["cells"]["axis"] if axis.startswith("DP")]
     assert rows and all(row.split()[1] == f"{dp:,}" for row in rows)
 
@@ -357,15 +357,15 @@ def test_the_sentence_names_the_move_and_the_bottleneck_that_took_over(desk):
     desk.controls.form.send_change("cluster.devices", 131072)
     said = desk.story.sentence.value
     assert "16,384 → 131,072" in said
-    before, now = (story.bottleneck(m.given) for m in (desk.session.before, desk.session.now))
+    before, now = (story.bottleneck(m.figures) for m in (desk.session.before, desk.session.now))
     assert now[0] in said
     assert (before[0] == now[0]) == ("took over" not in said)
     longest = max(
         v
-        for k, v in desk.session.now.given["step_breakdown_s"].items()
+        for k, v in desk.session.now.figures["step_breakdown_s"].items()
         if k not in ("gemm", "attention", "elementwise", "logits")
     )
-    assert now[1] == pytest.approx(longest / desk.session.now.given["step_s"])
+    assert now[1] == pytest.approx(longest / desk.session.now.figures["step_s"])
 
 
 @pytest.mark.slow
@@ -377,14 +377,14 @@ def test_three_moves_are_offered_and_each_does_what_it_says(desk):
     for button, (name, said, _fields) in zip(desk.story.moves.children, moves):
         button.click()
         assert desk.session.refusal is None
-        given = desk.session.now.given
+        given = desk.session.now.figures
         assert show("likely.days", given["likely"]["days"]) in said
         if name == "Cheaper":
-            assert given["cost_usd"] < moment.given["cost_usd"]
+            assert given["cost_usd"] < moment.figures["cost_usd"]
         if name == "Sooner":
-            assert given["days"] < moment.given["days"]
+            assert given["days"] < moment.figures["days"]
         if name == "Another bottleneck":
-            assert story.bottleneck(given)[0] != story.bottleneck(moment.given)[0]
+            assert story.bottleneck(given)[0] != story.bottleneck(moment.figures)[0]
         desk.session.undo()
 
 
@@ -410,7 +410,7 @@ def test_several_designs_stand_side_by_side_with_their_bands_and_notes(desk):
     rows = {text(row[0]): [text(cell) for cell in row[1:]] for row in panel.numbers.rows}
     *cells, _ = rows[label("likely.cost_usd")]
     for said, kept in zip(cells, desk.session.kept):
-        assert show("likely.cost_usd", kept.given["likely"]["cost_usd"]) in said
+        assert show("likely.cost_usd", kept.figures["likely"]["cost_usd"]) in said
     devices = next(row for row in panel.fields.rows if row[0] == "cluster.devices")
     assert devices[1:] == ["16,384", "8,192", "32,768", "32,768"]
     heads = [column["label"] for column in panel.numbers.columns]

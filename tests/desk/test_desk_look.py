@@ -144,18 +144,18 @@ def test_what_is_not_given_stands_on_its_slider_at_its_place_and_can_come_back(
 ):
     from scantling_widgets.words import at
 
-    now = at(desk.session.now.given, f"{section}.{field.split('.')[1]}")
+    now = at(desk.session.now.figures, f"{section}.{field.split('.')[1]}")
     options = desk.controls.form.field(field)["options"]
     place = next(i for i, o in enumerate(options) if o["value"] is None)
     assert options[place]["text"].startswith("auto ")
     assert options[place - 1]["value"] < now <= options[place + 1]["value"]
     desk.controls.form.send_change(field, options[place + 1]["value"])
-    assert at(desk.session.now.given, f"{section}.{field.split('.')[1]}") == pytest.approx(
+    assert at(desk.session.now.figures, f"{section}.{field.split('.')[1]}") == pytest.approx(
         options[place + 1]["value"], rel=1e-12
     )
     assert desk.controls.form.field(field)["options"][0]["value"] is None
     desk.controls.form.send_change(field, None)
-    assert at(desk.session.now.given, f"{section}.{field.split('.')[1]}") == now
+    assert at(desk.session.now.figures, f"{section}.{field.split('.')[1]}") == now
 
 
 def test_interconnects_stand_from_slow_to_fast(desk):

@@ -162,8 +162,8 @@ def test_amounts_of_the_two_main_pictures_open(desk):
 def test_every_input_of_every_formula_has_a_value(desk):
     seen = 0
     given, resolved, around = (
-        desk.session.now.given,
-        explanation.inputs(desk.session.now, desk.session.now.given),
+        desk.session.now.figures,
+        explanation.inputs(desk.session.now, desk.session.now.figures),
         blueprint(desk.result),
     )
     network = around.network.as_dict()
@@ -196,7 +196,7 @@ def test_a_plan_of_the_list_is_not_explained_by_the_one_on_the_desk(desk):
     plans = opened(desk, "Plans")
     plans.table.ask("candidates.mfu", 3)
     detail = plans.table.detail
-    assert detail["value"] == show("mfu", desk.session.now.given["candidates"][3]["mfu"])
+    assert detail["value"] == show("mfu", desk.session.now.figures["candidates"][3]["mfu"])
     assert "tokens_per_s_per_device" not in dict(detail["lines"]).get("With these values", "")
     assert "Band" not in dict(detail["lines"])
 
@@ -249,10 +249,10 @@ def test_peers_of_a_device_are_its_groups(desk):
 
 def test_the_matrix_has_the_traffic_that_the_assessment_lists(desk):
     network = part(desk.result, "network").as_dict()
-    data = charts_network.matrix.data(desk.session.now.given, network=network)
+    data = charts_network.matrix.data(desk.session.now.figures, network=network)
     listed = {
         row["axis"].upper(): show("communication.bytes", row["bytes"])
-        for row in desk.session.now.given["communication"]
+        for row in desk.session.now.figures["communication"]
     }
     assert {
         row.split()[0]: text for row, text in zip(data["cells"]["axis"], data["cells"]["bytes"])
@@ -360,7 +360,7 @@ def test_a_cell_that_is_clicked_becomes_the_design(desk):
     panel.map.picked = {"index": index, "serial": 1}
     assert desk.design.cluster.devices == panel.swept[1].values[2]
     assert desk.design.job.global_batch == panel.swept[2].values[1]
-    assert desk.session.now.given["step_s"] == pytest.approx(panel.cells[index].figures["step_s"])
+    assert desk.session.now.figures["step_s"] == pytest.approx(panel.cells[index].figures["step_s"])
 
 
 # ---------------------------------------------------------------- reliability
@@ -373,10 +373,10 @@ def test_reliability_lists_domains_and_risks_of_the_blueprint(desk):
     ]
     lost = panel.lost.data["lost"]
     assert sum(lost["share"]) == pytest.approx(
-        1 - desk.session.now.given["endurance"]["goodput"], abs=1e-6
+        1 - desk.session.now.figures["endurance"]["goodput"], abs=1e-6
     )
     spares = panel.spares.data
-    assert spares["marks"]["spares"][0] == desk.session.now.given["spares"]
+    assert spares["marks"]["spares"][0] == desk.session.now.figures["spares"]
 
 
 @pytest.mark.slow
@@ -471,7 +471,7 @@ def test_every_picture_is_also_a_function_of_a_result_that_draws_without_a_desk(
 def test_evidence_shows_the_band_and_the_runs_that_the_library_names(desk):
     from scantling_widgets.charts.evidence import evidence
 
-    given = desk.session.now.given
+    given = desk.session.now.figures
     data = evidence.data(given)
     assert (data["here"]["low"], data["here"]["high"]) == ([given["mfu_low"]], [given["mfu_high"]])
     assert data["runs"]["mfu"] == [r["mfu"] for r in given["nearest_runs"]]

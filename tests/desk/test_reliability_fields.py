@@ -113,7 +113,7 @@ def test_each_is_an_input_of_the_desk_and_moves_the_design(desk):
     for path in FIELDS:
         control = shown[path]
         assert control.label != path and control.help, path
-        if control.made == "number":
+        if control.input_kind == "number":
             assert control.unit, path
             tier = path.startswith("checkpoint.tiers")
             assert tier or control.placeholder.startswith("auto") or control.value, path

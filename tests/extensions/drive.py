@@ -30,7 +30,7 @@ out = {
         "groups": desk.controls.form.groups,
         "controls": [control.state for control in desk.controls.form.children],
         "strip": desk.headline.strip.items,
-        "inputs": inputs(desk.session.now, desk.session.now.given),
+        "inputs": inputs(desk.session.now, desk.session.now.figures),
     },
     "frameworks_on_the_desk": offered(desk),
     "kit": kits(result, sys.argv[2]) if len(sys.argv) > 2 else {},

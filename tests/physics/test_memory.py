@@ -659,6 +659,19 @@ def test_the_fullest_of_all_stages_is_the_one_that_counts(c):
         assert STAGES[int(m.stage)] in ("first", "last")
 
 
+@pytest.mark.parametrize("schedule", ("1f1b", "dualpipe", "zb-1p"))
+@pytest.mark.parametrize("pp", (4, 8, 16, 20, 30, 32, 60, 61))
+def test_a_deep_pipeline_is_as_full_as_its_stages_behind_the_dense_layers(pp, schedule):
+    """The three dense layers of DeepSeek-V3 are light: a stage behind them holds more than the
+    second one as soon as stages are short."""
+    shape = make_shape(**DEEPSEEK)
+    plan = dict(pp=pp, dp=64, ep=16, sharding=1, schedule=schedule_code(schedule))
+    for recompute in range(len(RECOMPUTES)):
+        c = cases(shape, plan | {"recompute": recompute}, dict(global_batch=8192))
+        fullest = max(stage["total"] for stage in memory_by_stage(c))
+        assert memory(c).total == pytest.approx(fullest, rel=0.005)
+
+
 def _columns(c, n):
     def widen(value):
         if isinstance(value, tuple):

@@ -198,7 +198,7 @@ def test_a_batch_that_was_stopped_goes_on_where_it_was(designs, calls, tmp_path)
             raise Stopped
 
     with pytest.raises(Stopped):
-        batch.run(files, out, workers=1, told=stop)
+        batch.run(files, out, workers=1, progress=stop)
     assert len(list(out.glob("*.html"))) == 2
     assert left_over(out) == []
     records = batch.run(files, out, workers=1)
@@ -301,7 +301,7 @@ def test_a_dask_cluster_whose_worker_is_killed_loses_and_doubles_nothing(designs
             if done == 2:
                 os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
 
-        records = batch.run(files, out, scheduler=cluster.scheduler_address, told=told)
+        records = batch.run(files, out, scheduler=cluster.scheduler_address, progress=told)
     assert [r.status for r in records] == ["done"] * 8
     assert sorted(seen) == sorted(r.name for r in records)
     assert {p.stem for p in out.glob("d*.html")} == {f"d{i}" for i in range(8)}

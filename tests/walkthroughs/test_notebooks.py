@@ -68,7 +68,7 @@ def test_reference_notebook_runs_and_shows_its_figures(path):
         assert picture.words and picture.caption and picture.spec
     for id in notebook.metadata.scantling.figures:
         r = published_figures.recreate(id)
-        held = [t for t in tables if repr(t) == published_tables.said(r)]
+        held = [t for t in tables if repr(t) == published_tables.error_sentence(r)]
         assert held, f"{path.name} does not show the table of {id}"
         assert "error" in held[0]._repr_html_() and all(p.locator for p in r.points)
         assert (

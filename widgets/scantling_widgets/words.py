@@ -90,13 +90,13 @@ def axis(key: str) -> tuple[str, str]:
     """Unit of an axis that shows a quantity, and the Vega expression that labels its ticks in that
     unit."""
     q = quantity(key)
-    return q.shown_unit, f"format(datum.value / {q.scale:g}, ',~r')"
+    return q.axis_unit, f"format(datum.value / {q.scale:g}, ',~r')"
 
 
 def titled(key: str) -> str:
     """Title of an axis that shows a quantity: its name and, where the name does not say it, the
     unit."""
-    unit = quantity(key).shown_unit
+    unit = quantity(key).axis_unit
     return label(key) if not unit or unit.lower() == label(key).lower() else f"{label(key)}, {unit}"
 
 
@@ -106,20 +106,20 @@ def split(text: str) -> tuple[str, str]:
     return (match[1], match[2]) if match else (text, "")
 
 
-def fits(given: Mapping[str, Any]) -> bool:
+def fits(figures: Mapping[str, Any]) -> bool:
     """Whether there is a plan, and memory for it."""
-    memory = given.get("memory_bytes")
+    memory = figures.get("memory_bytes")
     return bool(memory and memory["total"] <= memory["capacity"])
 
 
-def withheld(given: Mapping[str, Any], key: str) -> bool:
+def withheld(figures: Mapping[str, Any], key: str) -> bool:
     """Whether a figure is one of a run, and the plan, which does not fit, has none."""
-    return key in OF_A_RUN and bool(given.get("plan")) and not fits(given)
+    return key in OF_A_RUN and bool(figures.get("plan")) and not fits(figures)
 
 
-def in_text(given: Mapping[str, Any], key: str) -> str:
+def in_text(figures: Mapping[str, Any], key: str) -> str:
     """The value at a dotted key, shown."""
-    return show(key, at(given, key))
+    return show(key, at(figures, key))
 
 
 def named(name: str, value: Any) -> str:

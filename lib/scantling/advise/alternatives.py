@@ -26,7 +26,7 @@ def unpinned_but(assessment: Assessment, *names: str) -> Search:
     return searched(unpinned(assessment.chosen.search.situation, *names))
 
 
-def best_where(search: Search, mask: Array) -> int | None:
+def best_among(search: Search, mask: Array) -> int | None:
     """Row of the fastest fitting plan under a mask, of a kind that has been run where there is one;
     None where none fits."""
     row = search.fastest(mask & search.practised)

@@ -9,9 +9,11 @@ from typing import Any
 
 from ..base.units import DAY_S
 from ..catalogue.scaling_laws import LAWS, allocations, compute_optimal, loss, tokens_to_loss
+from ..design.constraints import CONSTRAINTS
 from ..design.design import Design
 from ..plans.enumerate import divisors
 from ..plans.space import COARSE, DEFAULT, Space
+from ..plans.words import fields_of_plan
 from ..verdict.assess import assess, changed
 from ..verdict.record import Assessment
 from ..verdict.result import FigureName, LargestActive, LawRow, ToLoss
@@ -23,7 +25,7 @@ NEARBY = 15  # counts above the coarse search's answer where the whole search's 
 LONGEST = 2**24  # tokens of a sequence that are tried
 LARGEST_MODEL = 100_000_000  # millions of parameters
 MODEL_STEP = 100
-KEPT = ("tp", "pp", "cp", "dp", "ep", "sharding")  # fields of the plan that an answer keeps
+PINNED = ("tp", "pp", "cp", "dp", "ep", "sharding")  # fields of the plan that an answer keeps
 Answer = dict[str, Any]  # of `answer --json`
 
 
@@ -92,7 +94,7 @@ def longest_sequence(design: Design) -> Answer | None:
     job = now.resolved.job_path
     same: dict[str, Any] = {}
     if now.phases:
-        same = _pinned(now, *KEPT) | {
+        same = _pinned(now, *PINNED) | {
             f"{job}.global_batch": now.chosen.phase.global_batch,
             f"{job}.global_batch_tokens": None,
         }
@@ -109,7 +111,7 @@ def longest_sequence(design: Design) -> Answer | None:
 
 def _pinned(now: Assessment, *names: str) -> dict[str, Any]:
     """The changes that pin fields of the plan to what they are."""
-    return {f"plan.{name}": now.plan[name] for name in names}
+    return {f"plan.{name}": value for name, value in fields_of_plan(now.plan, names).items()}
 
 
 def biggest_micro_batch(design: Design) -> Answer | None:
@@ -118,7 +120,7 @@ def biggest_micro_batch(design: Design) -> Answer | None:
     now = assess(design)
     if not now.fits:
         return None
-    same = _pinned(now, *KEPT, "recompute", "offload")
+    same = _pinned(now, *PINNED, "recompute", "offload")
     same |= dict.fromkeys(("plan.vpp", "plan.schedule", "plan.grad_accum"))
     best, largest = None, 0
     bound = "all of a replica's batch"
@@ -202,7 +204,7 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
         bound = f"with {more:,} devices: {_stopped_by(at(more))}"
     else:
         bound = f"{more:,} devices take {days(more):,.3g} days: the batch is shared out"
-    stated = [name for name in now.resolved.constraints.given() if name != "deadline_days"]
+    stated = [name for name in now.resolved.constraints.stated() if name != "deadline_days"]
     constraints = ", ".join(stated) or "no other constraint"
     bound += f"; searched up to {searched:,} devices, keeping {constraints}"
     return _answer(at(best), "days", days(best), bound)
@@ -221,7 +223,8 @@ def largest_model(design: Design) -> Answer | None:
     resolved = assess(design).resolved
     counted = [phase.tokens for phase in resolved.phases]
     tokens = None if None in counted else sum(n for n in counted if n is not None)
-    stated = resolved.constraints.given().keys() & {"deadline_days", "budget_usd"}
+    of_runs = [field for field, row in CONSTRAINTS.items() if row.promise is not None]
+    stated = [field for field in of_runs if field in resolved.constraints.stated()]
     if tokens is None and stated:
         raise ValueError(
             f"job.tokens is needed beside constraints.{min(stated)}; without tokens ask "
@@ -404,7 +407,7 @@ def largest_active(now: Assessment) -> LargestActive | None:
     """
     design = now.design
     deadline = now.resolved.constraints.deadline_days
-    stated = {} if isinstance(design.model, str) else design.model.given()
+    stated = {} if isinstance(design.model, str) else design.model.stated()
     if deadline is None or now.days is None or not now.resolved.model.experts:
         return None
     if "active" in stated or stated.get("size") is None:

@@ -20,7 +20,7 @@ from ..plans.fit import REASONS
 from ..plans.words import PlanRow, short
 from ..verdict.record import Assessment, Chosen
 from ..verdict.result import Avoid
-from .alternatives import alternatives, best_where, longer
+from .alternatives import alternatives, best_among, longer
 
 WORTH = 0.05  # a trap is listed when it costs at least this share of a step
 SLOWER_CARDS = (0.5, 0.25, 0.125)  # shares of the cards' rate that are looked at
@@ -74,7 +74,7 @@ def _priced(search: Search, chosen: Chosen, trap: Trap) -> Iterator[Entry]:
     or no plan with it fits."""
     if not np.any(trap.mask):
         return
-    row = best_where(search, trap.mask)
+    row = best_among(search, trap.mask)
     if row is None:
         yield _unfit(search, trap)
         return
@@ -112,7 +112,7 @@ def _pinned(search: Search, assessment: Assessment) -> Iterator[Entry]:
     nowhere = np.zeros(len(search.fits), bool)
     everywhere = {t.what: t.mask for t in _traps(search, assessment, every=True)}
     for trap in _traps(chosen.search.only([chosen.row]), assessment, every=True):
-        row = best_where(search, ~everywhere.get(trap.what, nowhere))
+        row = best_among(search, ~everywhere.get(trap.what, nowhere))
         loss = 0.0 if row is None else float(chosen.step.total / search.step_s[row] - 1)
         if row is not None and trap.mask[0] and loss >= WORTH:
             then, now = seconds(search.step_s[row]), seconds(chosen.step.total)
@@ -220,7 +220,7 @@ def _sharding_alone(search: Search, assessment: Assessment) -> Iterator[Trap]:
     mask = (ways == 1) & (search.column("sharding") >= ZERO3)
     if not mask.any():
         return
-    row = best_where(search, mask)
+    row = best_among(search, mask)
     plan = search.row(_leanest(search, mask) if row is None else row)
     have = search.situation.resolved.cluster.devices
     chosen = assessment.chosen
@@ -244,7 +244,7 @@ def _starved_pipeline(search: Search) -> Iterator[Trap]:
     batch = search.situation.job.global_batch
     m = accumulated(batch, search.plan.dp, search.plan.micro_batch)
     mask = (pp > 1) & (m < 4 * pp) & (search.column("vpp") == 1)
-    row = best_where(search, mask)
+    row = best_among(search, mask)
     if row is None:
         return
     step = step_time(search.case(row))

@@ -16,13 +16,14 @@ from ..catalogue.scaling_laws import (
 )
 from ..design.resolved import Phase
 from ..physics.cases import devices
+from ..plans.words import fields_of_plan
 from ..verdict.limits import guessed_batch
 from ..verdict.record import Assessment
 from .alternatives import alternatives
 
 SHAPE = ("dp", "micro_batch", "grad_accum", "tp", "cp", "pp")
 SHAPES = 6  # other shapes of the same batch that are listed
-SHAPES_SAID = 3  # of them, those that stand in the lines
+SHAPES_IN_TEXT = 3  # of them, those that stand in the lines
 Row = dict[str, Any]  # of `design --json`
 
 
@@ -133,7 +134,7 @@ def reshapes_of(assessment: Assessment, most: int = SHAPES) -> list[Row]:
         if plan["dp"] == now.plan["dp"] and plan["micro_batch"] == now.plan["micro_batch"]:
             continue
         reshapes.append(
-            {name: plan[name] for name in SHAPE}
+            fields_of_plan(plan, SHAPE)
             | {
                 "devices_used": int(used[i]),
                 "step_s": float(search.step_s[i]),
@@ -201,7 +202,7 @@ def _reshapes_line(reshapes: Sequence[Row]) -> str:
     shapes = ", ".join(
         f"dp {shape['dp']:,} x {shape['micro_batch']:,} x {shape['grad_accum']:,} "
         f"({percent(shape['step_ratio'] - 1, 1, '+')} step)"
-        for shape in reshapes[:SHAPES_SAID]
+        for shape in reshapes[:SHAPES_IN_TEXT]
     )
     return (
         f"the same batch otherwise: {shapes}; optimizer steps and learning rate stay as they are "

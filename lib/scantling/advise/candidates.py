@@ -23,7 +23,7 @@ from .changes import Change, all_of, listed
 from .recovery import between_sites, near_copies
 
 # fields of a cluster that its chip brings, where they are left out
-OWN_OF_CHIP = (
+CHIP_DEFAULTS = (
     "cluster.scale_out",
     "cluster.devices_per_node",
     "cluster.scale_up_domain",
@@ -69,7 +69,7 @@ def _nothing_to_gain(assessment: Assessment) -> bool:
 def plan_changes(assessment: Assessment) -> Iterator[Change]:
     """Pins let go or changed, sharding, recompute, micro-batch, a faster kind of plan that nobody
     has published."""
-    pins = assessment.design.plan.given()
+    pins = assessment.design.plan.stated()
     if assessment.fits and _speed_helps(assessment):
         yield from _little_published(assessment, pins)
     if not pins or assessment.refusal or _nothing_to_gain(assessment):
@@ -81,7 +81,7 @@ def plan_changes(assessment: Assessment) -> Iterator[Change]:
 
 def pins_let_go(assessment: Assessment) -> Iterator[Change]:
     """Each pin of the plan let go alone, and all of them."""
-    pins = assessment.design.plan.given()
+    pins = assessment.design.plan.stated()
     for name, value in pins.items():
         yield Change(
             effort=1.3,  # whoever pinned it is asked
@@ -244,7 +244,7 @@ def chip_change(cluster: Cluster, other: str) -> Change:
     domain = catalogue.accelerator(other).scale_up_domain
     racked = catalogue.devices_per_node(other) < domain <= min(LARGEST_RACK, devices)
     whole = -(-devices // domain) * domain if racked else devices
-    fields: dict[str, Any] = {"cluster.accelerator": other} | dict.fromkeys(OWN_OF_CHIP)
+    fields: dict[str, Any] = {"cluster.accelerator": other} | dict.fromkeys(CHIP_DEFAULTS)
     text = f"{other} instead of {chip.id}"
     if whole != devices:
         fields["cluster.devices"] = whole
@@ -459,7 +459,7 @@ def _better_saves() -> Iterator[Change]:
 def _cadence(assessment: Assessment) -> Iterator[Change]:
     """Saves as often as pays, where the design pins another interval; copies in the host's memory
     and at a peer between those in the store, where these gain goodput."""
-    saves = assessment.design.checkpoint.given()
+    saves = assessment.design.checkpoint.stated()
     now = saves.get("interval_s")
     if now:
         best = seconds(assessment.endurance.optimum_s)

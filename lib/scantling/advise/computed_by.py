@@ -530,7 +530,7 @@ _SOURCES = (
     ),
     Source(evaluate.find, parts=("rejected", "legal", "evaluated", "search_seconds")),
     Source(assess.assess, parts=("fastest.step_s", "fastest.days", "fastest.cost_usd")),
-    Source(constraints.asked, parts=("asked",)),
+    Source(constraints.stated_constraints, parts=("asked",)),
     Source(constraints.value_of, parts=("asked.value",)),
     Source(constraints.missed, parts=("missed.limit", "missed.value")),
     Source(constraints.chance_of, parts=("missed.chance",)),
@@ -548,7 +548,7 @@ _SOURCES = (
     ),
     Source(numbers.numbers, figures=("mfu_low", "mfu_high")),
     Source(numbers.utilisation, figures=("mfu_causal", "mfu_bf16_peak")),
-    Source(numbers.shown_mfu, figures=("mfu_shown", "mfu_shown_low", "mfu_shown_high")),
+    Source(numbers.headline_mfu, figures=("mfu_shown", "mfu_shown_low", "mfu_shown_high")),
     Source(
         numbers.tables,
         parts=(

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..base.records import Known, record
-from ..catalogue.words import RECOMPUTES, Recompute
+from ..blocks.moe import Moe
+from ..catalogue.words import OFFLOADS, RECOMPUTES, Offload, Recompute
 from ..physics.cases import Cases
 from ..physics.pipeline import SCHEDULES
 from ..physics.step import step_time
@@ -16,21 +17,48 @@ from ..physics.step import step_time
 @record
 class Cause:
     """One defect: its prior weight (judgement), what it makes of a case at a size from 1 (sound) to
-    `worst`, the standard deviation of ln(size), what its size says, what to measure. worst None: it
-    is there or not."""
+    `worst`, its usual size and the standard deviation of ln(size) around it, what its size says,
+    what to measure, whether a plan can have it at all. worst None: it is there or not."""
 
     name: str
     prior: float
     measure: str
     change: Callable[[Cases, float], Cases]
     worst: Known = None
+    usual: float = 1.0
     sd: float = 0.0
     says: Callable[[float, float], str] | None = None  # of the size and the seconds of a step
+    possible: Callable[[Cases], bool] | None = None
 
 
 def step_s(case: Cases) -> float:
     """Seconds of a step."""
     return float(step_time(case).total)
+
+
+def devices_of(case: Cases) -> float:
+    """Devices of a plan. [count]"""
+    plan = case.plan
+    return float(plan.tp * plan.pp * plan.dp * plan.cp)
+
+
+def _has_tensor_ranks(case: Cases) -> bool:
+    return float(case.plan.tp) > 1
+
+
+def _has_expert_ranks(case: Cases) -> bool:
+    """Whether experts are split over ranks that one scale-up domain can hold."""
+    ranks = float(case.plan.ep * case.plan.etp)
+    return 1 < ranks <= float(case.link.domain)
+
+
+def _has_experts(case: Cases) -> bool:
+    return bool(case.shape.of(Moe))
+
+
+def _has_domains(case: Cases) -> bool:
+    """Whether a plan stands in more than one scale-up domain."""
+    return devices_of(case) > float(case.link.domain)
 
 
 def _slow_clocks(case: Cases, size: float) -> Cases:
@@ -55,13 +83,12 @@ def _spread_ranks(case: Cases, size: float) -> Cases:
 
 def _slow_nodes(case: Cases, size: float) -> Cases:
     """The constant counts doublings of nodes of 8; a node once more as slow adds one step."""
-    plan = case.plan
-    nodes = max(float(plan.tp * plan.pp * plan.dp * plan.cp) / 8, 2.0)
+    nodes = max(devices_of(case) / 8, 2.0)
     straggler = case.constants.straggler + 1 / np.log2(nodes) * (size - 1)
     return replace(case, constants=replace(case.constants, straggler=straggler))
 
 
-def _held_up(case: Cases, size: float) -> Cases:
+def _waiting_for_data(case: Cases, size: float) -> Cases:
     host_s = case.constants.step_host_s + step_s(case) * (size - 1)
     return replace(case, constants=replace(case.constants, step_host_s=host_s))
 
@@ -70,6 +97,40 @@ def _slow_launches(case: Cases, size: float) -> Cases:
     constants = case.constants
     layer, moe = constants.layer_host_s * size, constants.moe_host_s * size
     return replace(case, constants=replace(constants, layer_host_s=layer, moe_host_s=moe))
+
+
+def _shared_card(case: Cases, size: float) -> Cases:
+    """Two devices on one card: rings wait for the slowest member."""
+    return _slow_network(case, 2.0)
+
+
+def _experts_one_by_one(case: Cases, size: float) -> Cases:
+    return replace(case, software=replace(case.software, looped_experts=1.0))
+
+
+def _grouped_experts(case: Cases, size: float) -> Cases:
+    return replace(case, software=replace(case.software, looped_experts=0.0))
+
+
+def _no_graphs(case: Cases, size: float) -> Cases:
+    return replace(case, software=replace(case.software, graphs=0.0))
+
+
+def _fused(case: Cases, size: float) -> Cases:
+    return replace(case, software=replace(case.software, fused_norm=1.0))
+
+
+def _gradients_hidden(case: Cases, size: float) -> Cases:
+    return replace(case, software=replace(case.software, dp_overlap=1.0))
+
+
+def _states_on_device(case: Cases, size: float) -> Cases:
+    return case.with_plan(offload=OFFLOADS.index(Offload.NONE))
+
+
+def _rated_network(case: Cases, size: float) -> Cases:
+    """A network ten times as fast: what a design's own slow one costs."""
+    return _slow_network(case, 0.1)
 
 
 def _unfused(case: Cases, size: float) -> Cases:
@@ -151,39 +212,71 @@ SLOWER = (
         says=lambda size, more_s: f"{size:.1f} times slower",
         measure="an all-reduce and an all-to-all of this plan's group sizes between nodes, alone; "
         "routing and congestion counters of the switches",
+        possible=_has_domains,
+    ),
+    Cause(
+        name="the network between nodes fell back to sockets or Ethernet",
+        prior=1.0,
+        change=_slow_network,
+        worst=1000.0,
+        usual=15.0,
+        sd=1.2,
+        says=lambda size, more_s: f"{size:.3g} times slower than rated",
+        measure="the transport that NCCL_DEBUG=INFO names at the start (NET/IB or NET/Socket) and "
+        "the interface; an all-reduce between two nodes, alone",
+        possible=_has_domains,
+    ),
+    Cause(
+        name="a network card is missing or down, and two devices share one",
+        prior=0.5,
+        change=_shared_card,
+        measure="cards and link states of every node (ibstat, ethtool); an all-reduce of each pair "
+        "of nodes, alone",
+        possible=_has_domains,
     ),
     Cause(
         name="the link inside the node is slower than rated",
         prior=0.5,
         change=_slow_node_link,
-        worst=8.0,
-        sd=0.4,
+        worst=50.0,
+        sd=0.7,
         says=lambda size, more_s: f"{size:.1f} times slower",
-        measure="an all-reduce inside each node; link widths and error counters",
+        measure="an all-reduce inside each node; link widths and error counters; whether peers "
+        "reach each other without the host (NCCL_P2P_DISABLE, nvidia-smi topo -m)",
     ),
     Cause(
-        name="tensor-parallel ranks or expert groups are spread over nodes",
+        name="tensor-parallel ranks are spread over nodes",
         prior=0.6,
         change=_spread_ranks,
         measure="the rank order of the launcher against the node list; traffic on the network "
         "cards in a forward pass",
+        possible=_has_tensor_ranks,
     ),
     Cause(
-        name="waiting for slow nodes",
+        name="expert groups are spread over nodes",
+        prior=0.6,
+        change=_spread_ranks,
+        measure="the rank order of the launcher against the node list; traffic on the network "
+        "cards in a MoE layer",
+        possible=lambda case: _has_expert_ranks(case) and not _has_tensor_ranks(case),
+    ),
+    Cause(
+        name="waiting for slow or throttled nodes",
         prior=1.2,
         change=_slow_nodes,
-        worst=2.5,
-        sd=0.15,
+        worst=5.0,
+        sd=0.3,
         says=lambda size, more_s: f"the slowest takes {size:.2f} times as long",
         measure="time in the first collective of a step by rank; the step of each node alone; "
-        "leave the slowest out and repeat",
+        "leave the slowest out and repeat; clocks and throttle reasons of its devices",
+        possible=_has_domains,
     ),
     Cause(
-        name="the input pipeline or logging holds the step up",
+        name="the input pipeline or logging holds the step up (input starved)",
         prior=0.8,
-        change=_held_up,
-        worst=3.0,
-        sd=0.2,
+        change=_waiting_for_data,
+        worst=30.0,
+        sd=0.6,
         says=lambda size, more_s: f"{more_s:.2f} s a step outside the model",
         measure="the step with synthetic data and no logging; time between the end of one step "
         "and the first kernel of the next",
@@ -197,6 +290,20 @@ SLOWER = (
         says=lambda size, more_s: f"{size:.1f} times the usual launch time",
         measure="gaps between kernels in a trace; processor governor and pinning; the step with "
         "CUDA graphs",
+    ),
+    Cause(
+        name="CUDA graphs are off",
+        prior=0.6,
+        change=_no_graphs,
+        measure="launches per step in a trace; the line of the log that says what was captured",
+        possible=lambda case: float(case.software.graphs) > 0,
+    ),
+    Cause(
+        name="experts run one by one",
+        prior=0.8,
+        change=_experts_one_by_one,
+        measure="kernels of one MoE layer in a trace: one small product an expert, or grouped ones",
+        possible=lambda case: _has_experts(case) and float(case.software.looped_experts) <= 0,
     ),
     Cause(
         name="element-wise kernels are not fused",
@@ -249,6 +356,58 @@ SLOWER = (
         prior=0.7,
         change=_experts_exposed,
         measure="a trace of one MoE layer",
+    ),
+)
+# what a plan or its stack already has, and the prediction with it, each with what takes it away
+BUILT_IN = (
+    Cause(
+        name="experts run one by one, without grouped products",
+        prior=1.0,
+        change=_grouped_experts,
+        measure="a model code whose experts are one grouped product",
+        possible=lambda case: _has_experts(case) and float(case.software.looped_experts) > 0,
+    ),
+    Cause(
+        name="the optimizer's states leave the device",
+        prior=1.0,
+        change=_states_on_device,
+        measure="devices enough to hold them",
+        possible=lambda case: float(case.plan.offload) > 0,
+    ),
+    Cause(
+        name="the network between nodes",
+        prior=1.0,
+        change=_rated_network,
+        measure="a faster one, or less traffic on it",
+        possible=_has_domains,
+    ),
+    Cause(
+        name="attention materialises its scores",
+        prior=1.0,
+        change=_newer_attention,
+        measure="a fused attention kernel",
+        possible=lambda case: float(case.software.flash) <= 0,
+    ),
+    Cause(
+        name="element-wise kernels are not fused",
+        prior=1.0,
+        change=_fused,
+        measure="compiled blocks or fused kernels",
+        possible=lambda case: float(case.software.fused_norm) < 1,
+    ),
+    Cause(
+        name="gradient traffic does not overlap with the backward pass",
+        prior=1.0,
+        change=_gradients_hidden,
+        measure="the stack's option for it",
+        possible=lambda case: float(case.software.dp_overlap) < 1,
+    ),
+    Cause(
+        name="layers are recomputed",
+        prior=1.0,
+        change=_not_recomputed,
+        measure="memory enough to keep them",
+        possible=lambda case: float(case.plan.recompute) > 0,
     ),
 )
 FASTER = (

@@ -2,11 +2,12 @@
 
 from ..base.errors import DesignError
 from ..base.plugins import FUNCTIONS, entries, function
-from ..verdict.constraints import asked
+from ..verdict.constraints import stated_constraints
 from ..verdict.limits import limits, violations
 from ..verdict.numbers import tables
 from ..verdict.record import Assessment
 from ..verdict.result import Result
+from ..verdict.spot import spot
 from .answers import to_loss
 from .avoid import avoid
 from .batch import batch_guide
@@ -29,15 +30,16 @@ def announced(assessment: Assessment) -> str | None:
     return None
 
 
-def kit_gaps(assessment: Assessment) -> list[str]:
+def kit_gaps(assessment: Assessment) -> list[str] | None:
     """What of the design the launch kit of its stack cannot say, and what its own plan comes to;
-    empty where no kit is installed."""
-    if "kit_gaps" not in entries(FUNCTIONS):
-        return []
+    empty where the kit runs the very plan. None where no kit was looked at: none is installed, or
+    the design names no stack."""
+    if "kit_gaps" not in entries(FUNCTIONS) or assessment.resolved.stack is None:
+        return None
     try:
         lines: list[str] = function("kit_gaps")(assessment)
     except DesignError:  # an extra that is not installed
-        return []
+        return None
     return lines
 
 
@@ -67,12 +69,13 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         "likely": assessment.likely.row(),
         "announced": announced(assessment),
         "limits": lines,
-        "asked": asked(assessment),
+        "asked": stated_constraints(assessment),
         "saving": saving(assessment) if advice else None,
-        "unread": [words.given() for words in assessment.design.unread or ()],
+        "spot": spot(assessment),
+        "unread": [words.stated() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,
-        "kit": kit_gaps(assessment) if advice else [],
+        "kit": kit_gaps(assessment) if advice else None,
         "no_effect": inert(assessment) if advice else [],
         "batch": batch_guide(assessment) if advice else {},
         "nearest_fixes": near,

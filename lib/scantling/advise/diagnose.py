@@ -3,10 +3,11 @@ was, and what to measure to tell.
 
 Every cause is one change to the case (a rate, a switch, the plan that was really in force), put
 through the same models. A cause with a
-size is solved for the size that explains the measurement; one without is compared with it. The
-order is prior x likelihood, a guide to
-what to look at first and not a probability to act on: causes combine, and the priors below are
-judgement.
+size is solved for the size that explains the measurement; one without is compared with it. What
+explains all of the loss leads, in the order of prior x likelihood; the others follow by what they
+explain. It is a guide to what to look at first and not a probability to act on: causes combine, and
+the priors are judgement. What the plan or the stack has by itself, and the prediction with it, is
+named apart.
 """
 
 from bisect import bisect_left
@@ -25,7 +26,7 @@ from ..plans.words import pins_of, short
 from ..verdict.assess import assess
 from ..verdict.numbers import MEASURED_SPEEDS, utilisation
 from ..verdict.record import Assessment, Chosen
-from .defects import FASTER, SLOWER, Cause, step_s
+from .defects import BUILT_IN, FASTER, SLOWER, Cause, step_s
 
 FINE = 2**24  # steps from a sound size to the worst, by ratio, among which one is solved for
 ENOUGH = 0.8  # share of the gap below which a cause does not explain it alone
@@ -35,6 +36,9 @@ MEMORY_SD = 0.10
 LEAST_SPREAD = 0.02  # of ln(step): no model tells better
 LEAST_WEIGHT = 1e-6  # of a cause that is named
 NAMED = 5  # causes in the lines
+WHOLE = 0.95  # share of the gap from which a cause explains all of it
+# share of the predicted step above which something that the plan itself has is named
+BUILT_IN_SHARE = 0.25
 
 
 class CauseRow(TypedDict):
@@ -69,7 +73,8 @@ class Diagnosis:
     high_s: float
     inside: bool  # whether the measurement lies in it
     chance: float  # that a sound run is as slow (or, where it was faster, as fast)
-    causes: list[CauseRow]  # the likeliest first
+    causes: list[CauseRow]  # those that explain all of it first
+    built_in: list[CauseRow]  # what the prediction itself has, by its share of the step
     lines: list[str]  # for the reader
 
 
@@ -143,8 +148,9 @@ def diagnose(design: Design) -> Diagnosis:
     sound = assess(design.change({"measured": None, **pins})).chosen
     run = Measurement(sound=sound, measured_s=assessment.step_s, peak_gb=measured.get("memory_gb"))
     suspects = _suspects(run)
-    lines = _lines(run, suspects)
-    if not design.plan.given():
+    already = built_in(run)
+    lines = _lines(run, suspects, already)
+    if not design.plan.stated():
         lines.insert(
             1,
             "the plan that ran is not in the design: the prediction is of the search's own "
@@ -158,25 +164,62 @@ def diagnose(design: Design) -> Diagnosis:
         inside=run.inside,
         chance=run.chance,
         causes=[suspect.row for suspect in suspects],
+        built_in=already,
         lines=lines,
     )
 
 
 def _suspects(run: Measurement) -> list[Suspect]:
-    """The causes that may explain a measurement, the likeliest first, their weights summing to
-    one."""
+    """The causes that may explain a measurement, their weights summing to one: first those that
+    explain all of it, the likeliest first, then the others by what they explain."""
+    if abs(run.gap_s) < LEAST_SPREAD * run.predicted_s:
+        return []
     candidates = [_suspect(cause, run) for cause in (SLOWER if run.slower else FASTER)]
     suspects = [s for s in candidates if s is not None and s.row["weight"] > LEAST_WEIGHT]
     total = sum(suspect.row["weight"] for suspect in suspects)
     for suspect in suspects:
         suspect.row["weight"] /= total
-    return sorted(suspects, key=lambda suspect: -suspect.row["weight"])
+    return sorted(suspects, key=_order)
+
+
+def _order(suspect: Suspect) -> tuple[float, float]:
+    explains = suspect.row["explains"]
+    return -min(explains, WHOLE), -suspect.row["weight"]
+
+
+def built_in(run: Measurement) -> list[CauseRow]:
+    """What the plan or its stack has by itself and the predicted step with it: each with the step
+    without it and, as `explains`, the share of the predicted step that it takes."""
+    case = run.sound.case
+    rows = []
+    for cause in BUILT_IN:
+        if cause.possible is not None and not cause.possible(case):
+            continue
+        without = cause.change(case, 1.0)
+        seconds = step_s(without)
+        share_of_step = 1 - seconds / run.predicted_s
+        if share_of_step < BUILT_IN_SHARE:
+            continue
+        rows.append(
+            CauseRow(
+                cause=cause.name,
+                weight=share_of_step,
+                size=None,
+                step_s=seconds,
+                memory_bytes=float(memory(without).total),
+                explains=share_of_step,
+                measure=cause.measure,
+            )
+        )
+    return sorted(rows, key=lambda row: -row["explains"])
 
 
 def _suspect(cause: Cause, run: Measurement) -> Suspect | None:
     """A cause at the size that explains the measurement best; None where it moves the step hardly
     or the other way."""
     case = run.sound.case
+    if cause.possible is not None and not cause.possible(case):
+        return None
     size = 1.0
     penalty = 0.0
     moved = step_s(cause.change(case, cause.worst or size)) / run.predicted_s - 1
@@ -184,7 +227,7 @@ def _suspect(cause: Cause, run: Measurement) -> Suspect | None:
         return None
     if cause.worst:
         size = _solved(cause, cause.worst, run)
-        penalty = (log(size) / cause.sd) ** 2
+        penalty = (log(size / cause.usual) / cause.sd) ** 2
     defect = cause.change(case, size)
     seconds = step_s(defect)
     used = float(memory(defect).total)
@@ -214,18 +257,19 @@ def _solved(cause: Cause, worst: float, run: Measurement) -> float:
     return float(worst ** (steps / FINE))
 
 
-def _lines(run: Measurement, suspects: Sequence[Suspect]) -> list[str]:
-    """What is measured and predicted, and the first causes, in words."""
+def _lines(run: Measurement, suspects: Sequence[Suspect], already: Sequence[CauseRow]) -> list[str]:
+    """What is measured and predicted, what the plan itself costs, the first causes, in words."""
     lines = [_measured_line(run)]
     if run.peak_gb is not None:
         lines.append(_peak_line(run, run.peak_gb))
+    lines += [_built_in_line(row, run) for row in already]
     for i, (_, _, row) in enumerate(suspects[:NAMED], 1):
         size = f" ({row['size']})" if row["size"] else ""
         explained = percent(row["explains"], 0)
         lines.append(
             f"{i}. {row['cause']}{size}: explains {explained} of it; measure {row['measure']}"
         )
-    if not suspects:
+    if not suspects and not run.inside:
         lines.append(
             "no single cause that the kit knows explains it; pin the plan that ran and check the "
             "measurement's own arithmetic (tokens, devices, peak)"
@@ -233,6 +277,14 @@ def _lines(run: Measurement, suspects: Sequence[Suspect]) -> list[str]:
     elif len(suspects) > 1 and max(s.row["explains"] for s in suspects) < ENOUGH:
         lines.append(_at_once(suspects[:NAMED], run))
     return lines
+
+
+def _built_in_line(row: CauseRow, run: Measurement) -> str:
+    """What the predicted step has by itself, and what would take it away."""
+    return (
+        f"predicted with it: {row['cause']}, {percent(row['explains'], 0)} of the predicted step "
+        f"({run.predicted_s:.4g} s; without it {row['step_s']:.4g} s); what helps: {row['measure']}"
+    )
 
 
 def _measured_line(run: Measurement) -> str:

@@ -164,7 +164,7 @@ def inputs(assessed: Assessed, figures: Mapping[str, Any]) -> dict[str, Any]:
         "accelerator": f"{chip.name}, {size(chip.hbm_usable_bytes)} usable",
         "prices": _stated(cost, PRICES),
         **{name: cost.get(name) for name in PRICES},
-        "constraints": _stated(assessed.design.constraints.given()),
+        "constraints": _stated(assessed.design.constraints.stated()),
         "reliability": _stated(endurance, RATES),
         **endurance,
     }

@@ -178,7 +178,7 @@ def _ladder(tried: Trials) -> None:
     a limit of sense the ones that its limits name."""
     assessment = tried.before
     enough = sensible(tried.assessment)
-    if "dp" in assessment.design.plan.given():
+    if "dp" in assessment.design.plan.stated():
         return
     if enough:
         _try_devices(tried, enough.devices_used)
@@ -222,7 +222,7 @@ def _pairs(tried: Trials) -> None:
     for one, other in combinations(leading, 2):
         if not one.set.keys() & other.set.keys():
             tried.tried(all_of(one, other))
-    if "dp" in assessment.design.plan.given():
+    if "dp" in assessment.design.plan.stated():
         return
     alone = [c for c in site_changes(assessment) if c.kind in ("chip", "precision")]
     scales = (1.5, 2, 4) if assessment.fits else (2, 4, 16, 64)
@@ -253,9 +253,9 @@ def _together(tried: Trials) -> None:
         return
     best = min(joint, key=lambda t: (len(t.result.missed), t.change.effort))
     after = best.result
-    given_up = [relaxation(after, name) for name in misses(after)]
-    relaxed = [change for change in given_up if change is not None]
-    if len(relaxed) == len(given_up):
+    relaxations = [relaxation(after, name) for name in misses(after)]
+    relaxed = [change for change in relaxations if change is not None]
+    if len(relaxed) == len(relaxations):
         tried.tried(all_of(best.change, *relaxed))
 
 

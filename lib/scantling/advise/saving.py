@@ -41,19 +41,19 @@ def fewer_devices(tried: Trials) -> None:
     """Fewer of the same devices: some shares of today's, and the fewest that keep the deadline."""
     assessment = tried.assessment
     cluster = assessment.resolved.cluster
-    if "dp" in assessment.design.plan.given():
+    if "dp" in assessment.design.plan.stated():
         return
 
     def enough(count: int) -> bool:
         return tried.tried(device_change(assessment, count)).feasible
 
     counts = {cluster.whole(cluster.devices * share) for share in FEWER}
-    held = [count for count in sorted(counts, reverse=True) if count != cluster.devices]
-    able = [count for count in held if enough(count)]
+    fewer = [count for count in sorted(counts, reverse=True) if count != cluster.devices]
+    able = [count for count in fewer if enough(count)]
     if assessment.resolved.constraints.deadline_days is None or not able:
         return
     fewest = min(able)
-    below = max((count for count in held if count < fewest), default=0)
+    below = max((count for count in fewer if count < fewest), default=0)
     while fewest - below > cluster.unit:
         middle = cluster.whole((fewest + below) / 2)
         if middle in (fewest, below):

@@ -14,18 +14,18 @@ from ..physics.cases import devices
 from ..physics.communication import communication
 from ..physics.step import Step, step_time
 from ..plans.evaluate import Search
-from ..plans.words import short
+from ..plans.words import degrees_of, short
 from ..verdict.record import Assessment, Chosen
 from ..verdict.result import Line
 from ..verdict.texts import loss_name
 from ..verdict.unpublished import exchanges
-from .alternatives import alternatives, best_where, longer, unpinned_but
+from .alternatives import alternatives, best_among, longer, unpinned_but
 
 WORTH_SAYING = 0.005  # share of a step
 LARGE_LOSS = 0.1  # share of a step that pins cost from which they lead the verdict
 NEARLY_ALL = 0.9  # share of today's devices that a neighbouring value has to keep at work
 # what the fullest stage does itself: which of them it is depends on where the head is
-OWN_WORK = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
+STAGE_WORK = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
 AXES = (Axis.TP, Axis.CP, Axis.PP, Axis.DP)
 
 
@@ -59,7 +59,7 @@ def why(assessment: Assessment) -> list[Line]:
 
 def _axis(search: Search, chosen: Chosen, axis: Axis, traffic: Mapping[str, Any] | None) -> str:
     """An axis: where its traffic goes, and its neighbouring values."""
-    value = chosen.plan[axis]
+    value = degrees_of(chosen.plan)[axis]
     text = f"{axis} {value}"
     if traffic:
         text += (
@@ -81,7 +81,7 @@ def _neighbour(search: Search, chosen: Chosen, axis: Axis, above: bool) -> str:
     """What the next value of an axis, above or below today's, that leaves hardly a device idle
     would cost (else the next at all), at the best setting of everything else."""
     values = search.column(axis)
-    today = chosen.plan[axis]
+    today = degrees_of(chosen.plan)[axis]
     side = values > today if above else values < today
     if not side.any() or not chosen.fits:
         return ""
@@ -90,7 +90,7 @@ def _neighbour(search: Search, chosen: Chosen, axis: Axis, above: bool) -> str:
     busy = side & search.fits & (by_plan >= NEARLY_ALL * now)
     side = busy if busy.any() else side
     other = values[side].min() if above else values[side].max()
-    row = best_where(search, side & (values == other))
+    row = best_among(search, side & (values == other))
     if row is None:
         return f"{axis} {other:.0f} does not fit"
     text = f"{axis} {other:.0f} {percent(longer(search, chosen, row), 1, '+')} step time"
@@ -108,7 +108,7 @@ def _sharding(search: Search, chosen: Chosen) -> str:
         for code, name in enumerate(SHARDINGS):
             if name == today:
                 continue
-            row = best_where(search, shared & (search.column("sharding") == code))
+            row = best_among(search, shared & (search.column("sharding") == code))
             if row is not None:
                 more = percent(longer(search, chosen, row), 1, "+")
                 costs.append(f"{name} (grad_accum {search.row(row)['grad_accum']:,}) {more}")
@@ -142,12 +142,12 @@ def distance(assessment: Assessment) -> Distance | None:
 def pinned_loss(assessment: Assessment) -> str | None:
     """A line on pins that make a step longer by LARGE_LOSS or more than the open search's best;
     None where they do not."""
-    if not assessment.fits or not assessment.design.plan.given():
+    if not assessment.fits or not assessment.design.plan.stated():
         return None
     far = distance(assessment)
     if far is None or far["gain"] < LARGE_LOSS:
         return None
-    pins = ", ".join(f"{name} {value}" for name, value in assessment.design.plan.given().items())
+    pins = ", ".join(f"{name} {value}" for name, value in assessment.design.plan.stated().items())
     times = 1 / (1 - far["gain"])
     return (
         f"pinned: with {pins} a step takes {times:.2f} times as long as with {far['best']}, by "
@@ -194,7 +194,7 @@ def _moved(today: Step, longer_step: Step, shorter_step: Step) -> str:
         more = sum(vars(longer_step)[part] - vars(shorter_step)[part] for part in parts)
         return float(more / today.total)
 
-    shares = [(excess(*OWN_WORK), "work of the fullest stage")]
-    shares += [(excess(part), loss_name(part)) for part in STEP_PARTS if part not in OWN_WORK]
+    shares = [(excess(*STAGE_WORK), "work of the fullest stage")]
+    shares += [(excess(part), loss_name(part)) for part in STEP_PARTS if part not in STAGE_WORK]
     shares.sort(reverse=True)
     return ", ".join(f"{name} {percent(x)}" for x, name in shares if x >= WORTH_SAYING)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any, NamedTuple
 
-_SHOWN = 8  # choices printed before the list is cut
+_LISTED_CHOICES = 8  # choices printed before the list is cut
 _WIDTH = 60  # characters of a foreign value that are repeated back
 
 
@@ -167,12 +167,12 @@ def show_value(value: Any) -> str:
 
 
 def _choices(choices: tuple[str, ...], value: Any, nearest: Any) -> str:
-    if len(choices) <= _SHOWN + 4:
+    if len(choices) <= _LISTED_CHOICES + 4:
         return ", ".join(plain(c) for c in choices)
     near = [nearest] if nearest in choices else []
     if isinstance(value, str):
-        near += difflib.get_close_matches(value.lower()[:200], choices, _SHOWN, 0.3)
+        near += difflib.get_close_matches(value.lower()[:200], choices, _LISTED_CHOICES, 0.3)
     return (
-        ", ".join(map(plain, list(dict.fromkeys([*near, *choices]))[:_SHOWN]))
+        ", ".join(map(plain, list(dict.fromkeys([*near, *choices]))[:_LISTED_CHOICES]))
         + f", … ({len(choices)} in all)"
     )

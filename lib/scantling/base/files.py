@@ -42,16 +42,16 @@ def yaml_of(path: Path) -> Any:
 
 
 @cache
-def table(beside: str | Path, name: str) -> Any:
+def table(module_file: str | Path, name: str) -> Any:
     """What NAME.yaml in the folder of the module `beside` (its __file__) holds; not to be changed
     in place."""
-    return yaml_of(Path(beside).with_name(f"{name}.yaml"))
+    return yaml_of(Path(module_file).with_name(f"{name}.yaml"))
 
 
 @cache
-def table_rows(beside: str | Path, name: str) -> Rows:
+def table_rows(module_file: str | Path, name: str) -> Rows:
     """Rows of NAME.csv in the folder of the module `beside` (its __file__)."""
-    return csv_rows(Path(beside).with_name(f"{name}.csv"))
+    return csv_rows(Path(module_file).with_name(f"{name}.csv"))
 
 
 def read_bytes(

@@ -32,7 +32,7 @@ def record(cls: type[Of]) -> type[Of]:
     known = fields(kind)  # type: ignore[arg-type]  # it is a dataclass now
     names = tuple(f.name for f in known)
     every = frozenset(names)
-    shown = tuple(f.name for f in known if f.repr)
+    in_words = tuple(f.name for f in known if f.repr)
     values_of = attrgetter("__class__", *names)
 
     def initialise(self: object, /, **values: object) -> None:
@@ -43,7 +43,7 @@ def record(cls: type[Of]) -> type[Of]:
             state[name] = values[name]
 
     def text(self: object) -> str:
-        values = ", ".join(f"{name}={vars(self)[name]!r}" for name in shown)
+        values = ", ".join(f"{name}={vars(self)[name]!r}" for name in in_words)
         return f"{type(self).__qualname__}({values})"
 
     def equal(self: object, other: object) -> bool:
@@ -90,8 +90,8 @@ class Record:
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts of the fields that are shown (repr); what is not finite is
         None."""
-        own = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
-        return {f.name: clean(vars(self)[f.name]) for f in own if f.repr}
+        known = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
+        return {f.name: clean(vars(self)[f.name]) for f in known if f.repr}
 
 
 class AssumedRow(TypedDict):

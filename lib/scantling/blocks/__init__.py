@@ -27,7 +27,7 @@ from .lightning import Lightning
 from .mamba1 import Mamba1
 from .mamba2 import Mamba2
 from .mla import Mla
-from .mlp import Bare, BesideMlp, Mlp, Still
+from .mlp import Bare, DenseMlpOfMoe, Mlp, Still
 from .moe import Moe
 from .mtp import Mtp
 from .rglru import RgLru
@@ -62,7 +62,7 @@ _OTHERS: tuple[type[Block], ...] = (
     SharedUse,
     SharedWeights,
     Stream,
-    BesideMlp,
+    DenseMlpOfMoe,
     Mlp,
     Bare,
     Still,

@@ -43,7 +43,7 @@ class GatedDelta(Recurrent):
         return 2 * self.v_heads
 
     @property
-    def own_norms(self) -> Column:
+    def mixer_norms(self) -> Column:
         return self.v_dim
 
     @property

@@ -65,11 +65,11 @@ class IndexedMla(Mla):
     def flops(self, seq_len: Column) -> dict[str, Column]:
         """Absorbed scores of the chosen keys; the indexer is projected and scored forward alone, as
         without its own loss (Megatron-Bridge, flop_utils.py)."""
-        kept = 2 * self.keys_seen(seq_len)
+        chosen = 2 * self.keys_seen(seq_len)
         scored = self.indexed * 2 * scores_of(self.index_heads, self.index_dim, seq_len)
         return {
             "attention_linear": 6 * self.weights() + 2 * self.indexer(),
-            "attention_scores": 6 * kept * self.absorbed_width + scored,
+            "attention_scores": 6 * chosen * self.absorbed_width + scored,
         }
 
     def kernel_s(self, on: Device) -> Time:

@@ -31,7 +31,7 @@ class Lightning(Recurrent):
         return 4 * self.inner
 
     @property
-    def own_norms(self) -> Column:
+    def mixer_norms(self) -> Column:
         return self.inner
 
     @property

@@ -41,7 +41,7 @@ class Mamba1(Recurrent):
         return self.inner * (self.state_size + 2)
 
     @property
-    def own_norms(self) -> Column:
+    def mixer_norms(self) -> Column:
         return self.inner_norms * self.low_rank_width
 
     @property

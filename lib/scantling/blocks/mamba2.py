@@ -41,7 +41,7 @@ class Mamba2(Recurrent):
         return 3 * self.heads
 
     @property
-    def own_norms(self) -> Column:
+    def mixer_norms(self) -> Column:
         return self.gated_norm * self.inner
 
     @property

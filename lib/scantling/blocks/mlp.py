@@ -74,7 +74,7 @@ class Mlp(Block):
 
 
 @record
-class BesideMlp(Mlp):
+class DenseMlpOfMoe(Mlp):
     """A dense MLP in a layer that has experts too: every layer's, as a mixer's."""
 
     place = "mixer"

@@ -52,7 +52,7 @@ class Recurrent(Mixer):
         return 0
 
     @property
-    def own_norms(self) -> Column:
+    def mixer_norms(self) -> Column:
         """Weights of norms inside the mixer."""
         return 0
 
@@ -82,7 +82,7 @@ class Recurrent(Mixer):
             + convolution
             + self.extras
             + self.proj_bias * (self.inputs + self.hidden),
-            "norms": self.norms + self.own_norms,
+            "norms": self.norms + self.mixer_norms,
         }
 
     def recurrence(self) -> Column:

@@ -38,11 +38,11 @@ class Keeping:
     logit_bytes: Column
 
 
-def stream_bytes(hidden: Column, keep: Keeping, own: Column = 2.0) -> Saved:
-    """What a sub-layer keeps of the stream: its input, `own` bytes a value, and its norm's
+def stream_bytes(hidden: Column, keep: Keeping, input_width: Column = 2.0) -> Saved:
+    """What a sub-layer keeps of the stream: its input, `input_width` bytes a value, and its norm's
     output."""
     stream = hidden * keep.wide
     return Saved(
-        outer=(own + keep.norm_bytes) * stream,
-        outer_selective=(own + keep.norm * keep.norm_bytes) * stream,
+        outer=(input_width + keep.norm_bytes) * stream,
+        outer_selective=(input_width + keep.norm * keep.norm_bytes) * stream,
     )

@@ -41,18 +41,18 @@ class SharedUse(Attention):
     rank: Column = 0
     attention_adapter: Column = 0
 
-    def own(self) -> Column:
+    def adapters(self) -> Column:
         """h h, r (h + 2 i), and 6 a r of adapters at the projections. [count]"""
         h, r = self.hidden, self.rank
         return h * h + r * (h + 2 * self.width) + self.attention_adapter * 12 * h * r
 
     def parameters(self) -> dict[str, Column]:
-        return {"attention": self.own(), "norms": self.norms}
+        return {"attention": self.adapters(), "norms": self.norms}
 
     def weights(self) -> Column:
         """All that runs there. [count]"""
         h, a = self.hidden, 2 * self.hidden
-        return 3 * a * a + a * h + self.matrices * h * self.width + self.own()
+        return 3 * a * a + a * h + self.matrices * h * self.width + self.adapters()
 
     def gemms(self, on: Device) -> tuple[Gemm, ...]:
         wide = (8 * self.hidden + self.matrices * self.width) / on.plan.tp

@@ -38,13 +38,13 @@ def _month(date: str) -> int:
 def recent(item: str, kind: str, rents: Rents) -> list[Price]:
     """Observations of a chip and kind within six months of the newest of them."""
     kinds = KINDS.get(kind, (kind,))
-    found = [p for p in rents if p.item == item and p.kind in kinds]
-    last = max((_month(p.date) for p in found), default=0)
-    return [p for p in found if last - _month(p.date) < _MONTHS]
+    observations = [p for p in rents if p.item == item and p.kind in kinds]
+    last = max((_month(p.date) for p in observations), default=0)
+    return [p for p in observations if last - _month(p.date) < _MONTHS]
 
 
-def _median(found: list[Price]) -> float:
-    return statistics.median(p.middle for p in found)
+def _median(observations: list[Price]) -> float:
+    return statistics.median(p.middle for p in observations)
 
 
 def _over_chips(rents: Rents, value: Callable[[str], Known]) -> Known:
@@ -69,18 +69,18 @@ def usual_spread(kind: str, rents: Rents) -> float:
     enough of them. One observation is no spread of its own."""
 
     def of_chip(item: str) -> Known:
-        found = recent(item, kind, rents)
-        if len(found) < ENOUGH:
+        observations = recent(item, kind, rents)
+        if len(observations) < ENOUGH:
             return None
-        ends = _ends(found)
+        ends = _ends(observations)
         return sqrt(max(ends) / min(ends))
 
     usual = _over_chips(rents, of_chip)
     return usual or (usual_spread("on-demand", rents) if kind != "on-demand" else 1.0)
 
 
-def _ends(found: list[Price]) -> list[float]:
-    return [x for p in found for x in (p.value, p.low, p.high) if not isnan(x)]
+def _ends(observations: list[Price]) -> list[float]:
+    return [x for p in observations for x in (p.value, p.low, p.high) if not isnan(x)]
 
 
 def offers(used: Sequence[Price]) -> str:
@@ -114,18 +114,18 @@ def newest(item: str, rents: Rents, kind: str = "on-demand") -> Price | None:
     quotes = recent(item, QUOTE, rents)
     direct = quotes or recent(item, kind, rents)
     pool = [p.middle for p in direct]
-    said = []
+    basis = []
     if direct:
-        said.append(several(len(direct), "own quote" if quotes else f"{kind} observation"))
+        basis.append(several(len(direct), "own quote" if quotes else f"{kind} observation"))
     used = list(direct)
     enough = bool(quotes) or len(direct) >= ENOUGH
     for other in () if enough else [k for k in KINDS if k != kind]:
         times = kind_ratio(kind, other, rents)
-        found = recent(item, other, rents)
-        if found and times:
-            used += found
-            pool.append(_median(found) * times)
-            said.append(f"{other} prices at {times:.2f} of them, as on other chips")
+        observations = recent(item, other, rents)
+        if observations and times:
+            used += observations
+            pool.append(_median(observations) * times)
+            basis.append(f"{other} prices at {times:.2f} of them, as on other chips")
     if not pool:
         return None
     value = statistics.geometric_mean(pool) if len(pool) < ENOUGH else statistics.median(pool)
@@ -144,7 +144,7 @@ def newest(item: str, rents: Rents, kind: str = "on-demand") -> Price | None:
         source="; ".join(dict.fromkeys(p.source for p in used)),
         term=", ".join(dict.fromkeys(p.term for p in used if p.term)),
         notes="; ".join(
-            [("median of " if enough else "from ") + " and ".join(said) + spread]
+            [("median of " if enough else "from ") + " and ".join(basis) + spread]
             + ([] if quotes else [offers(used)])
         ),
         verified="derived" if len(used) > 1 else latest.verified,

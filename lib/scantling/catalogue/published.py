@@ -1,5 +1,5 @@
 """What has been run and published: the best model FLOP utilisation by device, precision and kind of
-model, and how far each axis has been taken.
+model, how far each axis has been taken, and the plans that ran.
 
 MFU of the PaLM count (non-causal attention, no recompute) over the dense peak of the precision;
 sequences of 16,384 tokens at most, above
@@ -12,7 +12,7 @@ GB200, B300 and GB300, the A100s) have the same matrix units and the same peak, 
 that one reached is within reach of the
 others, while a single small run of one says nothing of what it can do.
 
-`make published` works both tables out from the published runs.
+`make published` works the tables out from the published runs.
 """
 
 from collections.abc import Mapping
@@ -22,6 +22,8 @@ from typing import Any
 from ..base.records import Lines, record
 from . import accelerator
 from .load import filled, indexed, rows
+from .models.entries import models
+from .models.shape import Model
 
 _BESIDES = ("run", "date", "verified")  # columns for readers and tests
 LONGEST = 16_384  # tokens
@@ -70,6 +72,64 @@ class Reach(Run):
     value: int
 
 
+PADDED = 0.01  # of a vocabulary, at most
+# what two models have alike that are one: fields of a model
+DIMENSIONS = (
+    "layers",
+    "hidden",
+    "ffn_hidden",
+    "heads",
+    "kv_heads",
+    "head_dim",
+    "experts",
+    "top_k",
+    "expert_ffn_hidden",
+    "shared_ffn_hidden",
+    "moe_layers",
+    "mtp_layers",
+)
+
+
+@record
+class Ran(Run):
+    """A plan that ran: fields of a plan, and what else decides its memory."""
+
+    stack: str
+    date: str
+    seq_len: int
+    precision: str
+    micro_batches: int  # of a step
+    grad_bytes: float  # of a gradient as it is summed
+    tp: int
+    cp: int
+    pp: int
+    vpp: int
+    dp: int
+    ep: int
+    etp: int
+    sp: int
+    micro_batch: int  # sequences
+    recompute_share: float  # of the layers
+    sharding: str
+    schedule: str
+    recompute: str
+    cp_type: str
+
+
+def dimensions(model: Model) -> tuple[int, ...]:
+    """The dimensions by which a model is known again."""
+    values = vars(model)
+    return tuple(int(values[name]) for name in DIMENSIONS)
+
+
+def same_model(one: Model, other: Model) -> bool:
+    """Whether two models are one: dimensions, feed-forward and attention, and a vocabulary that
+    differs by padding alone."""
+    kinds = (one.mlp, one.attention) == (other.mlp, other.attention)
+    padded = abs(one.vocab / other.vocab - 1) < PADDED
+    return kinds and padded and dimensions(one) == dimensions(other)
+
+
 def group_of(precision: str) -> str:
     """The precision as records are kept: 16 bit, fp8, fp4, or its own name."""
     if "fp8" in precision:
@@ -91,6 +151,23 @@ def reaches() -> dict[str, Reach]:
     """By id: devices, pp, cp, ep, vpp, and `schedule NAME` for the most devices that a
     schedule was published on."""
     return indexed(filled(Reach, rows("published_reach"), (*_BESIDES, "field")))
+
+
+@cache
+def _ran() -> dict[tuple[str, str], list[Ran]]:
+    """Plans that ran, by device and stack."""
+    plans: dict[tuple[str, str], list[Ran]] = {}
+    for plan in filled(Ran, rows("published_plans"), ("run", "verified")):
+        plans.setdefault((plan.chip, plan.stack), []).append(plan)
+    return plans
+
+
+def ran(chip: str, stack: str, model: Model) -> list[Ran]:
+    """Plans of published runs of a model on a device under a stack."""
+    plans = _ran().get((chip, stack), [])
+    names = {plan.model for plan in plans}
+    alike = {name for name in names if same_model(models()[name], model)}
+    return [plan for plan in plans if plan.model in alike]
 
 
 def _die(chip: str) -> str:

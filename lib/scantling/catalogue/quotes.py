@@ -25,15 +25,15 @@ def prices_with(path: str | Path) -> dict[str, dict[str, Price | None]]:
     each; `kind` (quote where left out), `date`, `provider`, `source` and other columns of the
     catalogue's table if they like. Raises DesignError for a row that is no price of a chip."""
     rows = csv.DictReader(io.StringIO(read_text(path)))
-    own = [_price(row, f"{plain(path, 200)} line {i}") for i, row in enumerate(rows, 2)]
-    if not own:
+    quotes = [_price(row, f"{plain(path, 200)} line {i}") for i, row in enumerate(rows, 2)]
+    if not quotes:
         raise DesignError(plain(path, 200), problem="holds no prices")
-    rents = (*prices(category="rent"), *own)
-    items = dict.fromkeys(p.item for p in own)
+    rents = (*prices(category="rent"), *quotes)
+    items = dict.fromkeys(p.item for p in quotes)
     return {item: {kind: newest(item, rents, kind) for kind in RENTS} for item in items}
 
 
-OWN = {
+QUOTE_DEFAULTS = {
     "category": "rent",
     "kind": QUOTE,
     "verified": "text",
@@ -43,25 +43,25 @@ OWN = {
 }
 
 
-def _price(row: Mapping[str, str], where: str) -> Price:
+def _price(row: Mapping[str, str], place: str) -> Price:
     stated = {k: v for k, v in row.items() if v}
     names = [f.name for f in fields(Price)]
     if None in row or stated.keys() - {*names}:
         raise DesignError(
-            where,
+            place,
             allowed="item, value and if you like kind, date, provider, source, low, high",
             problem="has other columns",
         )
-    full = dict.fromkeys(names, "") | OWN | {"date": date.today().isoformat()} | stated
+    full = dict.fromkeys(names, "") | QUOTE_DEFAULTS | {"date": date.today().isoformat()} | stated
     kinds = (QUOTE, *chain(*KINDS.values()))
     if full["kind"] not in kinds:
-        raise DesignError(f"{where}, kind", full["kind"], kinds)
-    full["item"] = accelerator(full["item"], f"{where}, item").id
+        raise DesignError(f"{place}, kind", full["kind"], kinds)
+    full["item"] = accelerator(full["item"], f"{place}, item").id
     for name in [n for n in NUMBERS if n == "value" or n in stated]:
         text = stated.get(name, "")
         with suppress(ValueError):
             if 0 < float(text) <= 1e6:
                 continue
-        raise DesignError(f"{where}, {name}", text, "USD per device-hour, above 0")
+        raise DesignError(f"{place}, {name}", text, "USD per device-hour, above 0")
     (price,) = filled(Price, [full])
     return price

@@ -13,7 +13,7 @@ from ..base.console import console, print_json
 from ..base.files import write_text
 from ..base.plugins import function
 from ..verdict.result import Result
-from .common import EXIT, assessment_of, named, possible
+from .common import EXIT, assessment_of, named, possible, posttrained
 from .options import FILE, JSON, PATH
 from .summary import endurance, full, summary
 from .tables import print_table
@@ -38,6 +38,9 @@ def design(file: str, as_json: bool, everything: bool, wide: bool) -> int:
     Exit 0 feasible, at risk or not; 3 a stated constraint is violated or cannot be checked, or the
     run makes no sense; 4 impossible; 2 the file is wrong.
     """
+    tuned = posttrained(file, as_json)
+    if tuned is not None:
+        return tuned
     a = possible(file, as_json, "wide" if wide else "default")
     result: Result = function("assessment_json")(a)
     if as_json or everything:
@@ -86,18 +89,18 @@ def compare(files: Sequence[str], as_json: bool, markdown: bool, output: str | N
 
     Ends with the worst of the designs: 4 impossible, 3 a constraint violated, 0; 2 a wrong file.
     """
-    found = side_by_side(assessment_of(file) for file in files)
+    names = side_by_side(assessment_of(file) for file in files)
     if output:
         write_text(
             Path(output),
-            PAGE.format(names=", ".join(map(escape, found.names)), table=found._repr_html_()),
+            PAGE.format(names=", ".join(map(escape, names.names)), table=names._repr_html_()),
             True,
         )
     elif as_json:
-        print_json(found.as_dict())
+        print_json(names.as_dict())
     elif markdown:
-        click.echo(found.markdown(), nl=False)
+        click.echo(names.markdown(), nl=False)
     else:
-        print_table(console(), ("", *found.names), found.cells()[1:], words=("", *found.names))
-    (verdicts,) = (row.values for row in found.rows if row.key == "verdict")
+        print_table(console(), ("", *names.names), names.cells()[1:], words=("", *names.names))
+    (verdicts,) = (row.values for row in names.rows if row.key == "verdict")
     return max(EXIT[verdict] for verdict in verdicts)

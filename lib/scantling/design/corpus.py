@@ -72,7 +72,7 @@ def build_corpus(
     leave). Shards are read at the read rate of the cluster's store on its nodes; no limit (None)
     where nobody has published one.
     """
-    new = Derived(spec.given() if spec else {}, "job.corpus")
+    new = Derived(spec.stated() if spec else {}, "job.corpus")
     new.take("dedup", list(DEDUPS), "exact duplicates are taken out, then near ones")
     new.take_usual(defaults(CorpusSpec))
     raw_bytes: float | None = new.stated.get("raw_bytes")

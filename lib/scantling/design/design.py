@@ -194,7 +194,7 @@ class Design(Section):
 
     @cached_property
     def _data(self) -> dict[str, Any]:
-        dumped = {"scantling": VERSION, **self.given()}
+        dumped = {"scantling": VERSION, **self.stated()}
         return {k: v for k, v in dumped.items() if v or k == "job"}
 
     def to_yaml(self) -> str:
@@ -225,7 +225,7 @@ class Design(Section):
                 value = {k: v for k, v in {**old, **value}.items() if v is not None}
             put(data, str(path), value)
         out = type(self).from_data(data, self._folder)
-        if self.measured.given() and self.measured == out.measured:
+        if self.measured.stated() and self.measured == out.measured:
             origin = self._measured_at or self
             out._measured_at = None if origin._run() == out._run() else origin
         return out
@@ -279,7 +279,7 @@ class Design(Section):
     @property
     def freed(self) -> dict[str, None]:
         """The changes that let go of every pin of the plan."""
-        return {f"plan.{field}": None for field in self.plan.given()}
+        return {f"plan.{field}": None for field in self.plan.stated()}
 
     def key(self) -> str:
         """Text that is equal for equal designs: the sorted JSON of the given fields, with the

@@ -307,8 +307,8 @@ class Section(BaseModel):
                 raise DesignError(second, values[second], allowed, problem=problem)
         return self
 
-    def given(self) -> dict[str, Any]:
-        """The fields that were given, as plain data."""
+    def stated(self) -> dict[str, Any]:
+        """The fields that the file states, as plain data."""
         return self.model_dump(exclude_unset=True, exclude_none=True)
 
 
@@ -337,8 +337,8 @@ def defaults(section: type[BaseModel]) -> Mapping[str, tuple[Any, str]]:
 class Like(BaseModel):
     """A catalogue row with some of its figures replaced: `{like: h100-sxm, hbm_gb: 96}`."""
 
-    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="allow", protected_namespaces=(), defer_build=True)
     like: str = text("the catalogue id to start from", example="h100-sxm", required=True)
 
-    def given(self) -> dict[str, Any]:
+    def stated(self) -> dict[str, Any]:
         return self.model_dump()

@@ -61,7 +61,7 @@ def put(data: dict[str, Any], path: str, value: Any) -> None:
         node = child
     last = steps[-1]
     if value is not None:
-        _set(node, last, path, value.given() if isinstance(value, (Section, Like)) else value)
+        _set(node, last, path, value.stated() if isinstance(value, (Section, Like)) else value)
         return
     if isinstance(node, list):
         del node[_position(node, last, path)]

@@ -18,7 +18,8 @@ from ..catalogue.words import PRECISIONS, Precision, Recompute, RecomputeModule,
 from .cluster import Cluster
 from .design import Design
 from .fields import defaults
-from .resolved import Phase, Pins
+from .pins import pins_from
+from .resolved import Phase
 from .schema import PhaseSpec, StackSpec
 
 SEQ_LEN = 4096  # tokens, where neither the job nor the model's row has a context
@@ -42,7 +43,7 @@ class Machine(NamedTuple):
 
 def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], list[Assumed]]:
     """The phases of a design, and what had to be assumed. Raises DesignError."""
-    job = design.job.given()
+    job = design.job.stated()
     assumed: list[Assumed] = []
     phases = []
     stretches = job.get("phases")
@@ -50,7 +51,7 @@ def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], l
     for i, stretch in enumerate(stretches or [job]):
         of_phase = {k: v for k, v in stretch.items() if k != "phases"}
         new = Derived(common | of_phase, f"job.phases.{i}" if stretches else "job")
-        pins = _pins(design.plan.given() | stretch.get("plan", {}))
+        pins = _pins(design.plan.stated() | stretch.get("plan", {}))
         usual_name = f"phase {i + 1}" if stretches and len(stretches) > 1 else ""
         phases.append(_phase(new, pins, machine, design.stack, usual_name))
         assumed += new.assumed
@@ -58,7 +59,11 @@ def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], l
 
 
 def _phase(
-    new: Derived, pins: Pins, machine: Machine, stack: str | StackSpec | None, usual_name: str
+    new: Derived,
+    pins: dict[str, Any],
+    machine: Machine,
+    stack: str | StackSpec | None,
+    usual_name: str,
 ) -> Phase:
     """One phase; the switches of the software are taken out of the pins."""
     seq_len = _seq_len(new, machine.model)
@@ -83,14 +88,14 @@ def _phase(
         precision=precision,
         software=software | _released(stack),
         optimizer=optimizer,
-        pins=pins,
+        pins=pins_from(pins),
         evaluation_hours=new.take("evaluation_hours", hours, rule),
         from_checkpoint=bool(new.stated.get("from_checkpoint")),
         name=new.stated.get("name") or usual_name,
     )
 
 
-def _pins(stated: Mapping[str, Any]) -> Pins:
+def _pins(stated: Mapping[str, Any]) -> dict[str, Any]:
     """The pins of a phase, with those that others imply: modules that are recomputed, and the runs
     of layers that make the stages."""
     pins = dict(stated)
@@ -168,7 +173,7 @@ def _usual_precision(chip: Accelerator) -> tuple[str, str]:
 
 
 def _software(
-    new: Derived, pins: Pins, does: Stack, concerned: Mapping[str, bool]
+    new: Derived, pins: dict[str, Any], does: Stack, concerned: Mapping[str, bool]
 ) -> dict[str, float]:
     """Switches of the software that the design sets, taken out of the pins; the stack's own are
     noted where they decide anything (`concerned`: what a switch is for -> whether it does)."""

@@ -71,7 +71,7 @@ def _relations(resolved: Resolved) -> Iterator[Question]:
     yield from _without_block_scales(resolved)
 
 
-def _asked(field: str, value: float, text: str) -> Question:
+def _to_confirm(field: str, value: float, text: str) -> Question:
     """A question that ends in how to answer it."""
     return Question(
         field=field, value=value, text=f"{field}: {text} If it is meant, write confirm: [{field}]"
@@ -83,7 +83,7 @@ def _more_spares_than_nodes(resolved: Resolved) -> Iterator[Question]:
     nodes = resolved.cluster.nodes
     if spares > nodes:
         text = f"{spares:,} spare nodes for {nodes:,} nodes: is that meant?"
-        yield _asked("reliability.spares", spares, text)
+        yield _to_confirm("reliability.spares", spares, text)
 
 
 def _beyond_positions(resolved: Resolved) -> Iterator[Question]:
@@ -105,7 +105,7 @@ def _beyond_positions(resolved: Resolved) -> Iterator[Question]:
                 f"{phase.seq_len:,} tokens, and {model.name} has {rows:,} learned positions: is a "
                 "longer table meant?"
             )
-        yield _asked(f"{path}.seq_len", phase.seq_len, text)
+        yield _to_confirm(f"{path}.seq_len", phase.seq_len, text)
 
 
 def _data_worn_out(resolved: Resolved) -> Iterator[Question]:
@@ -123,7 +123,7 @@ def _data_worn_out(resolved: Resolved) -> Iterator[Question]:
             f"{_short(tokens)} tokens see {passes:,.0f} times; repeats beyond {MOST_PASSES} teach "
             "next to nothing (Muennighoff et al. 2023): is that meant?"
         )
-        yield _asked("job.corpus.raw_bytes", corpus.raw_bytes, text)
+        yield _to_confirm("job.corpus.raw_bytes", corpus.raw_bytes, text)
 
 
 def _without_block_scales(resolved: Resolved) -> Iterator[Question]:
@@ -138,7 +138,7 @@ def _without_block_scales(resolved: Resolved) -> Iterator[Question]:
                 f"{phase.precision} on {chip.name}: its matrix units take no block scales, and its "
                 "makers' libraries have no such recipe (fp8-block is the nearest): is that meant?"
             )
-            yield _asked(f"{path}.precision", 0.0, text)
+            yield _to_confirm(f"{path}.precision", 0.0, text)
 
 
 def _stretches(resolved: Resolved) -> Iterator[tuple[str, Mapping[str, Any], int]]:

@@ -21,6 +21,7 @@ from .cluster import Cluster
 from .cluster_rules import build_cluster
 from .corpus import build_corpus
 from .design import Design
+from .methods import refuse_posttraining
 from .phases import Machine, build_phases
 from .refusals import unknown_names
 from .resolved import MAX_OOM, Phase, Resolved, main_phase
@@ -35,10 +36,11 @@ Arguments = ParamSpec("Arguments")
 def resolve(design: Design) -> Resolved:
     """`design` with nothing left to look up: catalogue rows found, defaults applied and listed in
     `assumed`. Raises DesignError for an
-    unknown id or an impossible combination, with the other unknown ids, Unsettled for words that
-    nobody has settled."""
+    unknown id (with the other unknown ids) or an impossible combination and for a method that is no
+    pre-training, Unsettled for words that nobody has settled."""
     if design.unsettled:
         raise Unsettled(design.title, design.unsettled)
+    refuse_posttraining(design)
     try:
         return _resolved(design)
     except DesignError as error:
@@ -47,7 +49,7 @@ def resolve(design: Design) -> Resolved:
 
 
 def _resolved(design: Design) -> Resolved:
-    cluster, of_cluster = _cluster(dumps(design.cluster.given(), sort_keys=True))
+    cluster, of_cluster = _cluster(dumps(design.cluster.stated(), sort_keys=True))
     model, params, of_model = _model(design)
     assumed = [*of_model, *of_cluster]
     if cluster.sites > 1:
@@ -60,7 +62,7 @@ def _resolved(design: Design) -> Resolved:
     phases, of_phases = build_phases(design, machine)
     corpus, of_corpus = build_corpus(design.job.corpus, _tokens(phases), cluster)
     assumed += of_software + of_phases + of_corpus + _unpublished(cluster.accelerator)
-    measured = {} if design.measured_at else design.measured.given()
+    measured = {} if design.measured_at else design.measured.stated()
     _not_beyond_peak(measured, model, phases[main_phase(phases)], cluster)
     assumed += _risk(design.constraints)
     if design.reliability.preset is not None:
@@ -110,7 +112,7 @@ def _model(design: Design) -> tuple[Model, Params, tuple[Assumed, ...]]:
     if spec.hf_config is not None:
         with suppress(OSError, ValueError):  # whoever reads it says what is wrong with it
             changed = (design.folder / spec.hf_config).stat().st_mtime
-    return _built_model(dumps(spec.given(), sort_keys=True), str(design.folder), changed)
+    return _built_model(dumps(spec.stated(), sort_keys=True), str(design.folder), changed)
 
 
 @lru_cache(maxsize=256)

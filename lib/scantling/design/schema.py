@@ -20,6 +20,7 @@ from ..catalogue.words import (
     GATES,
     GRADIENTS,
     LAYER_SPLITS,
+    METHODS,
     MLPS,
     MODULES,
     OFFLOADS,
@@ -52,6 +53,7 @@ from .fields import (
     word,
     words,
 )
+from .tuned import AdapterSpec, DataSpec, RolloutSpec, check_method
 
 # the branches of a union, dropped from the paths of errors
 TAGS = ("id:", "mapping:")
@@ -301,7 +303,7 @@ class ModelSpec(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> "ModelSpec":
-        spec = self.given()
+        spec = self.stated()
         check_spec(spec)
         if spec.get("experts") and not {"like", "hf_config", "size", "top_k"} & spec.keys():
             raise DesignError(
@@ -820,11 +822,25 @@ class CorpusSpec(Section):
 class Job(PhaseSpec):
     """What is trained: one phase, or several."""
 
+    method: str | None = word(
+        METHODS,
+        "what is trained, and on what: pretrain and sft all weights, lora and qlora adapters, "
+        "dpo on preferences, grpo and ppo a policy on its own samples",
+        example="grpo",
+    )
+    adapter: AdapterSpec | None = other("low-rank adapters", example={"rank": 16})
+    data: DataSpec | None = other("samples of a fine-tune", example={"samples": 1e5})
+    rollout: RolloutSpec | None = other("the policy's own samples", example={"prompts": 64})
     phases: list[PlannedPhase] | None = listed(
         "phases", 100, "phases in order, instead of tokens, seq_len and global_batch here"
     )
     corpus: CorpusSpec | None = other("where the tokens come from", example={"raw_bytes": 4e14})
     sync: SyncSpec | None = other("how several sites keep in step", example={"kind": "local-steps"})
+
+    @model_validator(mode="after")
+    def _of_one_method(self) -> "Job":
+        check_method(self.method, self.stated())
+        return self
 
     alone = {
         **PhaseSpec.alone,
@@ -1026,6 +1042,28 @@ class Owned(Section):
     )
 
 
+class Spot(Section):
+    """Devices that their owner may take back, priced beside the run."""
+
+    usd_per_device_hour: float = amount(
+        0, 1e6, "USD/h", "price of one device for an hour", example=1.1, required=True
+    )
+    preemptions_per_day: float = amount(
+        0,
+        1e5,
+        "1/day",
+        "nodes taken back in a day, of all the job's together",
+        example=2.0,
+        required=True,
+    )
+    notice_s: float | None = amount(
+        0, 1e6, "s", "from the notice until the node is gone", example=120.0
+    )
+    replacement_s: float | None = amount(
+        0, 1e7, "s", "until another node stands in for one", example=600.0
+    )
+
+
 class Prices(Section):
     """What time and energy cost. An hourly price includes energy."""
 
@@ -1043,6 +1081,7 @@ class Prices(Section):
         RENTS, "kind of rent that a price of the catalogue is of", example="on-demand"
     )
     owned: Owned | None = other("a machine that is owned, in place of an hourly price")
+    spot: Spot | None = other("devices that their owner may take back, beside the run as it is")
     pue: float | None = amount(1.0, 10.0, "ratio", "facility power over machine power", example=1.2)
     usd_per_kwh: float | None = amount(0, 1000, "USD/kWh", "price of energy", example=0.08)
 

@@ -10,7 +10,7 @@ from .schema import SyncSpec
 def build_sync(spec: SyncSpec | None) -> tuple[Sync, list[Assumed]]:
     """How the sites keep in step, as given, else by averages of local steps; and what had to be
     assumed."""
-    new = Derived(spec.given() if spec else {}, "job.sync")
+    new = Derived(spec.stated() if spec else {}, "job.sync")
     steps = new.stated.get("local_steps", 0)
     kind = new.take(
         "kind",

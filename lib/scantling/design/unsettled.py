@@ -35,6 +35,6 @@ class Unsettled(DesignError):
             "name": self.title,
             "verdict": VERDICT,
             "limits": [f"not checked: {line}" for line in self.lines()],
-            "unread": [words.given() for words in self.unread],
+            "unread": [words.stated() for words in self.unread],
             "nearest_fixes": [],
         }

@@ -63,21 +63,21 @@ def check_every(
     return every
 
 
-class Kept(NamedTuple):
+class Retention(NamedTuple):
     """Copies that stay on the store."""
 
     versions: Column  # the newest
     days: float  # one of each day, for so long
 
 
-def copies_kept(
+def copies(
     saves: Section,
     spacing_s: Column,
     check_every_s: Column,
     durable_s: Column,
     step_s: float,
     assumed: list[Assumed],
-) -> Kept:
+) -> Retention:
     """How many copies to keep, `spacing_s` apart: as given, else back past what is found late."""
     versions = checkpoint.retention(
         spacing_s,
@@ -88,4 +88,4 @@ def copies_kept(
     versions = value_or(saves, "checkpoint.keep_versions", versions, why, assumed)
     why = "judgement: a fortnight of daily copies for what nobody saw"
     days = value_or(saves, "checkpoint.keep_days", KEEP_DAYS, why, assumed)
-    return Kept(versions=versions, days=days)
+    return Retention(versions=versions, days=days)

@@ -146,10 +146,10 @@ class Life:
             per_s=self.planned_per_s,
             seconds=far.stall_s + far.durable_s + self.mean_restart_s,
         )
-        return (planned, *self._held_up, *self.pauses)
+        return (planned, *self._stalls, *self.pauses)
 
     @property
-    def _held_up(self) -> tuple[failures.Pause, ...]:
+    def _stalls(self) -> tuple[failures.Pause, ...]:
         """What the loss of a replica costs the others, in time of the whole job: until it is seen,
         the change of the communicators, and its own share while it recovers (FT-HSDP, arXiv
         2602.00277: 1 - stall / M - (t_rep / M) / d)."""

@@ -16,7 +16,7 @@ from . import checkpoint, elastic, failures, goodput, spares, storage
 from .checkpoint import synchronous_save_s
 from .copies import Level
 from .first_step import LAZY_INIT_S, communicator_init_s, first_step
-from .interval import check_every, chosen_interval, copies_kept
+from .interval import check_every, chosen_interval, copies
 from .life import Gang, Life, lived
 from .simulate import of_life, simulate
 from .spares import Segments
@@ -122,6 +122,8 @@ class EnduranceFigures(TypedDict):
     checkpoint_bytes: float
     checkpoint_stall_s: float
     checkpoint_durable_s: float
+    synchronous_save_s: float
+    watchdog_s: float
     checkpoint_overhead: float
     young_s: float
     daly_s: float
@@ -167,6 +169,8 @@ def figures(endurance: Endurance) -> EnduranceFigures:
         "checkpoint_bytes": clean(e.checkpoint_bytes),
         "checkpoint_stall_s": clean(e.checkpoint_stall_s),
         "checkpoint_durable_s": clean(e.checkpoint_durable_s),
+        "synchronous_save_s": clean(e.synchronous_save_s),
+        "watchdog_s": clean(e.watchdog_s),
         "checkpoint_overhead": clean(e.checkpoint_overhead),
         "young_s": clean(e.young_s),
         "daly_s": clean(e.daly_s),
@@ -278,7 +282,7 @@ def endure(
     alone = cluster.sites if cluster.sync.apart else 1
     if recovery == "parts" and gang is not None:
         alone = max(alone, min(elastic.PARTS, gang.replicas))
-    asked = Inputs(
+    inputs = Inputs(
         cluster=cluster,
         spec=spec,
         saves=saves,
@@ -295,10 +299,10 @@ def endure(
         recovery=recovery,
         assumed=assumed,
     )
-    failing = life_of(asked, gang, planned_stops)
-    saving = saved_as_often_as_pays(asked, failing)
-    standing_by = provisioned(asked, saving.life)
-    return endurance(asked, failing, saving, standing_by)
+    failing = life_of(inputs, gang, planned_stops)
+    saving = saved_as_often_as_pays(inputs, failing)
+    standing_by = provisioned(inputs, saving.life)
+    return endurance(inputs, failing, saving, standing_by)
 
 
 class Failing(NamedTuple):
@@ -311,41 +315,41 @@ class Failing(NamedTuple):
     check_every_s: Column  # against corruption
 
 
-def life_of(asked: Inputs, gang: Gang | None, planned_stops: bool) -> Failing:
+def life_of(inputs: Inputs, gang: Gang | None, planned_stops: bool) -> Failing:
     """The stops and pauses of a job, by cause, and their times."""
-    cluster, spec, assumed, alone = asked.cluster, asked.spec, asked.assumed, asked.alone
-    rate, fleet, preset = failures.fleet_rate(spec, asked.devices, assumed)
+    cluster, spec, assumed, alone = inputs.cluster, inputs.spec, inputs.assumed, inputs.alone
+    rate, fleet, preset = failures.fleet_rate(spec, inputs.devices, assumed)
     took = times(
         cluster,
         spec,
-        asked.store,
-        starting=asked.devices / alone,
-        nodes=asked.nodes,
-        checkpoint_bytes=asked.checkpoint_bytes,
-        state_bytes_per_device=asked.state_bytes_per_device,
+        inputs.store,
+        starting=inputs.devices / alone,
+        nodes=inputs.nodes,
+        checkpoint_bytes=inputs.checkpoint_bytes,
+        state_bytes_per_device=inputs.state_bytes_per_device,
         assumed=assumed,
     )
-    stops = failures.stops(spec, rate, asked.devices, took.stop, assumed)
+    stops = failures.stops(spec, rate, inputs.devices, took.stop, assumed)
     life = Life(
         stops=stops,
         levels=(Level(stall_s=took.stall_s, durable_s=took.durable_s),),
         reach=(0,) * len(stops),
         gang=gang,
-        shrinks=asked.recovery in GOES_ON,
+        shrinks=inputs.recovery in GOES_ON,
         cut_off=elastic.cut_off(cluster),
         alone=alone,
     )
-    if asked.recovery in GOES_ON and gang is not None and gang.replicas > 1:
-        life = detached(life, asked)
-    every_s = check_every(spec, life.corruptions_per_s / alone, asked.step_s, assumed)
-    nodes = asked.nodes / alone
+    if inputs.recovery in GOES_ON and gang is not None and gang.replicas > 1:
+        life = detached(life, inputs)
+    every_s = check_every(spec, life.corruptions_per_s / alone, inputs.step_s, assumed)
+    nodes = inputs.nodes / alone
     slow, flapping = failures.pauses(spec, nodes, nodes * cluster.nics_per_node, assumed)
     checks = failures.Pause(
-        id="checks", per_s=(life.corruptions_per_s > 0) / every_s, seconds=asked.step_s
+        id="checks", per_s=(life.corruptions_per_s > 0) / every_s, seconds=inputs.step_s
     )
     planned: Column = 0.0
     if planned_stops:
-        planned = failures.planned_per_day(spec, fleet, asked.nodes, cluster, assumed)
+        planned = failures.planned_per_day(spec, fleet, inputs.nodes, cluster, assumed)
     life = replace(
         life, pauses=(slow, flapping, checks), latency_s=every_s / 2, planned_per_s=planned / DAY_S
     )
@@ -354,7 +358,7 @@ def life_of(asked: Inputs, gang: Gang | None, planned_stops: bool) -> Failing:
     )
 
 
-def detached(life: Life, asked: Inputs) -> Life:
+def detached(life: Life, inputs: Inputs) -> Life:
     """The same life where the loss of a replica stops the others only until they go on without it:
     its state comes from its peers, so that no work is lost. Corruption and a lost store stop all.
 
@@ -364,8 +368,8 @@ def detached(life: Life, asked: Inputs) -> Life:
     alone = tuple(stop for stop in life.stops if stop.cause.copy < COMMON_COPY)
     whole = tuple(stop for stop in life.stops if stop.cause.copy >= COMMON_COPY)
     resize_s: Column = elastic.RESIZE_S
-    if asked.recovery == "replica":
-        resize_s = np.minimum(communicator_init_s(asked.devices), LAZY_INIT_S)
+    if inputs.recovery == "replica":
+        resize_s = np.minimum(communicator_init_s(inputs.devices), LAZY_INIT_S)
     return replace(life, stops=whole, detached=alone, resize_s=resize_s, reach=(0,) * len(whole))
 
 
@@ -378,27 +382,27 @@ class Saving(NamedTuple):
     tiers: tuple[TierRow, ...]
 
 
-def saved_as_often_as_pays(asked: Inputs, failing: Failing) -> Saving:
+def saved_as_often_as_pays(inputs: Inputs, failing: Failing) -> Saving:
     """The life with its interval between saves and its tiers of copies."""
     life, took = failing.life, failing.times
     optimum_s = goodput.optimum_interval(life.stopping_s * life.alone, took.stall_s)
     interval_s, set_by = chosen_interval(
-        optimum_s, took.stall_s, took.durable_s, asked.constraints, asked.saves, asked.step_s
+        optimum_s, took.stall_s, took.durable_s, inputs.constraints, inputs.saves, inputs.step_s
     )
     life, rows = by_tiers(
-        asked.cluster,
+        inputs.cluster,
         replace(life, interval_s=interval_s),
-        get(asked.saves, "tiers"),
-        asked.store,
-        checkpoint_bytes=asked.checkpoint_bytes,
-        state_bytes_per_device=asked.state_bytes_per_device,
+        get(inputs.saves, "tiers"),
+        inputs.store,
+        checkpoint_bytes=inputs.checkpoint_bytes,
+        state_bytes_per_device=inputs.state_bytes_per_device,
         launch_s=sum(s for part, s in took.first_step_s.items() if part != "load"),
     )
     if len(life.levels) > 1:
         set_by = "checkpoint.tiers"
     else:
         why = f"one tier, the shared store; set by the {set_by}"
-        value_or(asked.saves, "checkpoint.interval_s", interval_s, why, asked.assumed)
+        value_or(inputs.saves, "checkpoint.interval_s", interval_s, why, inputs.assumed)
     return Saving(life=life, optimum_s=optimum_s, set_by=set_by, tiers=rows)
 
 
@@ -413,28 +417,28 @@ class StandingBy(NamedTuple):
     domain_nodes: dict[str, Array]
 
 
-def provisioned(asked: Inputs, life: Life) -> StandingBy:
+def provisioned(inputs: Inputs, life: Life) -> StandingBy:
     """The life with its spare nodes: as given, else those that make a useful hour cheapest."""
-    nodes = asked.nodes
+    nodes = inputs.nodes
     load = life.evictions_per_s * life.repair_s / (1 + life.detect_s / life.mtbf_s)
     most = min(int(nodes.max()) + 2, MOST_SPARES)
-    segments = spares.segments(asked.cluster, nodes)
-    domains = domain_nodes(asked.cluster, nodes, segments)
+    segments = spares.segments(inputs.cluster, nodes)
+    domains = domain_nodes(inputs.cluster, nodes, segments)
     losses = np.maximum(
         spares.cheapest(load, nodes / segments.nodes(1), limit=most),
-        segments.covered(domains.get(domain_to_survive(asked, domains), 0)),
+        segments.covered(domains.get(domain_to_survive(inputs, domains), 0)),
     )
-    recommended = np.maximum(segments.nodes(losses) - asked.idle_nodes, 0)
+    recommended = np.maximum(segments.nodes(losses) - inputs.idle_nodes, 0)
     why = "cheapest useful hour (Erlang-B), at least the domain to survive"
-    if asked.idle_nodes:
-        why += f"; less {asked.idle_nodes} nodes that the plan leaves idle"
-    stated = value_or(asked.spec, "reliability.spares", recommended, why, asked.assumed)
-    standing_by = segments.nodes(segments.covered(stated + asked.idle_nodes))
-    life = replace(life, spares=segments.covered(stated + asked.idle_nodes))
+    if inputs.idle_nodes:
+        why += f"; less {inputs.idle_nodes} nodes that the plan leaves idle"
+    stated = value_or(inputs.spec, "reliability.spares", recommended, why, inputs.assumed)
+    standing_by = segments.nodes(segments.covered(stated + inputs.idle_nodes))
+    life = replace(life, spares=segments.covered(stated + inputs.idle_nodes))
     return StandingBy(
         life=life,
         segments=segments,
-        spares=np.maximum(standing_by - asked.idle_nodes, stated),
+        spares=np.maximum(standing_by - inputs.idle_nodes, stated),
         recommended=recommended,
         for_chance={
             str(chance): segments.nodes(spares.spares_for(load, chance, limit=most))
@@ -444,11 +448,11 @@ def provisioned(asked: Inputs, life: Life) -> StandingBy:
     )
 
 
-def domain_to_survive(asked: Inputs, domains: Mapping[str, Array]) -> str:
+def domain_to_survive(inputs: Inputs, domains: Mapping[str, Array]) -> str:
     """The domain whose loss the spares cover: the one that is asked for; a rack where it is a pod
     that holds the whole job, which no spares of a sensible number replace."""
-    survive = str(get(asked.constraints, "survive"))
-    if survive == "pod" and np.all(domains["pod"] >= asked.nodes):
+    survive = str(get(inputs.constraints, "survive"))
+    if survive == "pod" and np.all(domains["pod"] >= inputs.nodes):
         return "rack"
     return survive
 
@@ -469,10 +473,10 @@ def domain_nodes(cluster: Cluster, nodes: Array, segments: Segments) -> dict[str
     }
 
 
-def goodput_curve(asked: Inputs, saving: Saving, life: Life) -> dict[str, Array]:
+def goodput_curve(inputs: Inputs, saving: Saving, life: Life) -> dict[str, Array]:
     """Goodput over the interval between saves, around the chosen one and the optimum; empty for
     many device counts at once, and for nested tiers."""
-    if asked.devices.ndim or len(life.levels) > 1:
+    if inputs.devices.ndim or len(life.levels) > 1:
         return {}
     low, high = sorted((life.interval_s, saving.optimum_s))
     axis = np.geomspace(max(1.0, low / 20), high * 20, 81)
@@ -481,43 +485,43 @@ def goodput_curve(asked: Inputs, saving: Saving, life: Life) -> dict[str, Array]
 
 
 def endurance(
-    asked: Inputs, failing: Failing, saving: Saving, standing_by: StandingBy
+    inputs: Inputs, failing: Failing, saving: Saving, standing_by: StandingBy
 ) -> Endurance:
     """The record of a job whose life is settled."""
-    life, took, store = standing_by.life, failing.times, asked.store
+    life, took, store = standing_by.life, failing.times, inputs.store
     good, bad = lived(life)
-    curve = goodput_curve(asked, saving, life)
+    curve = goodput_curve(inputs, saving, life)
     interval_s, stall_s, durable_s = life.interval_s, took.stall_s, took.durable_s
     mtbf_s, detect_s, restart_s = life.mtbf_s, life.detect_s, life.mean_restart_s
     m = life.stopping_s * life.alone
     spacing_s = interval_s * life.levels[-1].every  # of copies on the farthest tier
-    kept = copies_kept(
-        asked.saves,
+    retention = copies(
+        inputs.saves,
         spacing_s + stall_s,
         failing.check_every_s,
         durable_s,
-        asked.step_s,
-        asked.assumed,
+        inputs.step_s,
+        inputs.assumed,
     )
-    per_device = failures.failure_rate_per_s(1.0, asked.devices)
+    per_device = failures.failure_rate_per_s(1.0, inputs.devices)
     return Endurance(
-        devices=asked.devices.astype(int),
+        devices=inputs.devices.astype(int),
         preset=failing.preset,
         failures_per_1000_node_days=1 / mtbf_s / per_device,
         mtbf_s=mtbf_s,
         failures_per_day={stop.cause.id: stop.per_s * DAY_S for stop in life.every_stop},
         planned_per_day=failing.planned_per_day,
         checkpoint_interval_s=interval_s,
-        checkpoint_bytes=asked.checkpoint_bytes,
+        checkpoint_bytes=inputs.checkpoint_bytes,
         checkpoint_stall_s=stall_s,
         checkpoint_durable_s=durable_s,
         synchronous_save_s=synchronous_save_s(
-            asked.checkpoint_bytes,
-            asked.store.write_bytes_per_s,
-            asked.nodes,
-            asked.store.node_write_bytes_per_s,
+            inputs.checkpoint_bytes,
+            inputs.store.write_bytes_per_s,
+            inputs.nodes,
+            inputs.store.node_write_bytes_per_s,
         ),
-        watchdog_s=asked.watchdog_s,
+        watchdog_s=inputs.watchdog_s,
         checkpoint_overhead=stall_s / (interval_s + stall_s),
         young_s=goodput.young(m, stall_s),
         daly_s=goodput.daly(m, stall_s),
@@ -526,8 +530,8 @@ def endurance(
         detect_s=detect_s,
         repair_s=life.repair_s,
         recovery_s=detect_s + restart_s,
-        recovery=asked.recovery,
-        first_step_s=first_step(asked.devices / asked.alone, took.first_step_s["load"]),
+        recovery=inputs.recovery,
+        first_step_s=first_step(inputs.devices / inputs.alone, took.first_step_s["load"]),
         lost_work_s=interval_s + stall_s + durable_s,
         goodput=np.clip(good, 1e-12, 1.0),
         badput=bad,
@@ -536,20 +540,20 @@ def endurance(
         spares_recommended=standing_by.recommended,
         spares_for=standing_by.for_chance,
         write_bytes_per_s_needed=checkpoint.write_rate_needed(
-            asked.checkpoint_bytes, spacing_s, stall_s
+            inputs.checkpoint_bytes, spacing_s, stall_s
         ),
         write_bytes_per_s=store.write_bytes_per_s,
-        retention=kept.versions,
-        keep_days=kept.days,
+        retention=retention.versions,
+        keep_days=retention.days,
         check_every_s=failing.check_every_s,
         tiers=saving.tiers,
         domain_nodes=standing_by.domain_nodes,
-        sites=asked.cluster.sites,
+        sites=inputs.cluster.sites,
         alone=life.alone,
         copies_survive=store.survives,
         curve=curve,
         interval_set_by=saving.set_by,
-        assumed=tuple(asked.assumed),
+        assumed=tuple(inputs.assumed),
         life=life,
     )
 

@@ -258,20 +258,20 @@ class _Run:
         slots = enough if s.shrink else slots
         return np.full((slots, n), -np.inf)
 
-    def _evict(self, taken: Array, now: Array) -> None:
+    def _evict(self, evicted: Array, now: Array) -> None:
         """Send `taken` nodes of each replica to repair at `now`.
 
         Without shrinking there is one slot more than spares, so the job can run when any slot is
         free. A node that finds none takes the place of the first to return, unless it returns
         before that.
         """
-        rows = np.flatnonzero(taken)
+        rows = np.flatnonzero(evicted)
         sent = 1
         while len(rows):
             back = now[rows] + self.rng.exponential(self.s.repair_s, len(rows))
             pool = self.now.pool.take(rows, axis=1)
             self.now.pool[pool.argmin(axis=0), rows] = np.maximum(pool.min(axis=0), back)
-            rows = rows[taken[rows] > sent]
+            rows = rows[evicted[rows] > sent]
             sent += 1
 
     # one pass

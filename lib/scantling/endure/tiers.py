@@ -152,18 +152,18 @@ def by_tiers(
     stated : `checkpoint.tiers` of the design.  launch_s : of a restart, without the load.
     """
     sections = {tier: get(stated, tier) for tier in TIERS}
-    asked = {tier: section for tier, section in sections.items() if section is not None}
-    if not asked or np.ndim(life.mtbf_s):
-        asked = {"l3" if store.kind == "object" else "l2": {}}
+    sections = {tier: section for tier, section in sections.items() if section is not None}
+    if not sections or np.ndim(life.mtbf_s):
+        sections = {"l3" if store.kind == "object" else "l2": {}}
     else:
-        if not {"l2", "l3"} & asked.keys():
-            asked["l2"] = {}
+        if not {"l2", "l3"} & sections.keys():
+            sections["l2"] = {}
         places = tiers(
             cluster, checkpoint_bytes, state_bytes_per_device, store, life.levels[0].stall_s
         )
-        life = nested(life, asked, dict(zip(TIERS, places)), launch_s)
+        life = nested(life, sections, dict(zip(TIERS, places)), launch_s)
     rows = []
-    for at, (tier, level) in enumerate(zip(asked, life.levels)):
+    for at, (tier, level) in enumerate(zip(sections, life.levels)):
         rows.append(
             TierRow(
                 tier=tier.upper(),
@@ -176,16 +176,16 @@ def by_tiers(
 
 
 def nested(
-    life: Life, asked: Mapping[str, Section], places: Mapping[str, Tier], launch_s: Column
+    life: Life, sections: Mapping[str, Section], places: Mapping[str, Tier], launch_s: Column
 ) -> Life:
     """The life with a level for each of the tiers that are asked for, nearest first."""
-    names = tuple(asked)
+    names = tuple(sections)
     near = life.levels[0]
-    period = get(asked[names[0]], "every_s") or life.interval_s
+    period = get(sections[names[0]], "every_s") or life.interval_s
     every = 1
     low: Column = 0.0
     levels = []
-    for name, section in asked.items():
+    for name, section in sections.items():
         durable = (near if name == "l2" else places[name]).durable_s
         every_s = get(section, "every_s")
         if every_s:

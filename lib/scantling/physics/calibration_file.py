@@ -284,7 +284,7 @@ def read(
     )
 
 
-class _Point(BaseModel, strict=True):
+class _Point(BaseModel, strict=True, defer_build=True):
     """One measured step, as charts show it."""
 
     devices: Annotated[int, Field(ge=1)]
@@ -292,7 +292,7 @@ class _Point(BaseModel, strict=True):
     mfu: Annotated[Number, Field(gt=0, lt=2)]
 
 
-class _Steps(BaseModel, strict=True):
+class _Steps(BaseModel, strict=True, defer_build=True):
     """What a file says of measured steps, or of peaks of memory."""
 
     runs: Annotated[Number, Field(ge=1)]
@@ -323,7 +323,7 @@ def _steps(section: Any, option: str) -> Stated:
     return dict(section)
 
 
-class _Goodput(BaseModel, strict=True):
+class _Goodput(BaseModel, strict=True, defer_build=True):
     """What a file says of the wall clock of logs: shares."""
 
     logs: Annotated[int, Field(ge=1)]

@@ -190,7 +190,7 @@ class Cases:
         return np.maximum(replicas, 1.0) * self.plan.cp
 
     @cached_property
-    def beside_compute(self) -> Link:
+    def link_under_compute(self) -> Link:
         """The links at the share of a ring's own rate that is left beside compute."""
         link, k = self.link, self.constants
         return replace(
@@ -202,7 +202,7 @@ class Cases:
     def group(self, ranks: Column, packed: Column) -> Wires:
         """The wires of a group of ranks, `packed` others placed before its next member."""
         inside = members_inside(ranks, packed, self.link.domain)
-        return Wires(ranks, inside, self.beside_compute)
+        return Wires(ranks, inside, self.link_under_compute)
 
     @cached_property
     def tp_group(self) -> Wires:

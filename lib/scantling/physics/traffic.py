@@ -341,7 +341,7 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
     inside the shard group, then an all-reduce of the shards across groups. Rajbhandari et al. 2020,
     section 7; Zhao et al. 2023 (FSDP), section 3.2.
     """
-    p, job, link, near = c.plan, c.job, c.beside_compute, c.site_ranks
+    p, job, link, near = c.plan, c.job, c.link_under_compute, c.site_ranks
     m = c.micro_batches
     keeps = c.software.reshard <= 0
     resharded = (c.software.reshard > 0) | (p.pp == 1)  # else gathered and reduced once a step

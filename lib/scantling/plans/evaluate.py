@@ -10,20 +10,22 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from ..base.columns import Array
+from ..base.columns import Array, Column
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS
+from ..design.pins import Pins, pins_from
 from ..physics.cases import Cases, Plan
 from ..physics.gather import Situation
 from ..physics.layout import runs
-from ..physics.memory.chance import most_bytes, spread
+from ..physics.memory.chance import most_bytes
 from ..physics.memory.peak import SAFE, capacity, memory, zone
 from ..physics.pipeline import SCHEDULES
 from ..physics.recompute import modules_of
 from ..physics.step import step_time
-from .enumerate import Pins, enumerate_plans
+from .enumerate import enumerate_plans
 from .fit import REASONS, host_bytes, streamed_weights, through_disks, why_not
+from .ran import spread_of
 from .remote import Progress, Scheduler, across
 from .space import DEFAULT, Space
 from .words import PlanRow, as_dict, plan_at
@@ -258,7 +260,7 @@ def legal(situation: Situation, space: Space, pins: Pins | None = None) -> Plan:
         situation.phase,
         situation.resolved.cluster,
         space,
-        {"cp_type": situation.stack.cp_type or None, **fixed},
+        pins_from({"cp_type": situation.stack.cp_type or None, **fixed}),
     )
 
 
@@ -383,21 +385,11 @@ def by_merit(situation: Situation, plan: Plan, outcome: Outcome) -> Array:
     return np.concatenate(parts)
 
 
-def roomy_bytes(situation: Situation, plan: Plan) -> float:
-    """Memory up to which a plan has the allowed chance of going out of it. [bytes]"""
+def roomy_bytes(situation: Situation, plan: Plan) -> Column:
+    """Memory up to which plans have the allowed chance of going out of it. [bytes]"""
     allowed = situation.resolved.max_oom_probability
-    most: float = most_bytes(float(capacity(situation.cases(plan))), allowed, spread_of(situation))
-    return most
-
-
-def spread_of(situation: Situation) -> float:
-    """Spread of the memory estimate for the stack of a phase, and of peaks measured here."""
-    usual = spread()
-    here = situation.resolved.calibration
-    if here is None:
-        return usual
-    measured: float = here.spread(usual, float(situation.resolved.params.active))
-    return measured
+    scale = spread_of(situation, plan)
+    return most_bytes(float(capacity(situation.cases(plan))), allowed, scale)
 
 
 def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
@@ -439,5 +431,5 @@ def ranked(plan: Plan, step_s: Array, rows: Array) -> Array:
 
 def unpinned(situation: Situation, *but: str) -> Situation:
     """The same phase with its pins removed, except those named."""
-    pins = {name: value for name, value in situation.phase.pins.items() if name in but}
+    pins = pins_from({name: x for name, x in situation.phase.pins.items() if name in but})
     return replace(situation, phase=replace(situation.phase, pins=pins))

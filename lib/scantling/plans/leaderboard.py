@@ -17,8 +17,9 @@ from ..physics.gather import situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import ZONES, zone
 from ..physics.step import rates
-from .evaluate import Counts, Search, added, spread_of
+from .evaluate import Counts, Search, added
 from .prepare import prepare
+from .ran import spread_of
 from .remote import Progress, Scheduler
 from .space import Space, offered, space_of
 from .stages import searched
@@ -141,7 +142,7 @@ def listed(search: Search, rows: Array) -> dict[str, Array]:
         "mfu": mfu,
         "memory_bytes": memory,
         "practised": search.practised[rows],
-        "oom_probability": oom_probability(memory, search.capacity, spread_of(situation)),
+        "oom_probability": oom_probability(memory, search.capacity, spread_of(situation, plan)),
         "zone": np.array(ZONES)[np.asarray(zone(memory, search.capacity))],
         "precision": phase.precision,
     }

@@ -46,7 +46,7 @@ def _check(resolved: Resolved, i: int, phase: Phase) -> None:
     except DesignError as e:
         phases = resolved.design.job.phases
         stated = phases[i].plan if phases else None
-        pins = stated.given() if stated else {}
+        pins = stated.stated() if stated else {}
         name = e.field.rpartition(".")[2]
         if name not in pins:
             raise

@@ -39,14 +39,14 @@ TEXT = (
     "moe_dispatcher",
     "layer_split",
 )
-OWN = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
+PLAN_COLUMNS = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
 # settled columns that hold a word; the others hold numbers
 WORDS = ("schedule", "cp_type", "scale_out")
 
 
 def settled() -> tuple[str, ...]:
     """Columns that the words settle beside those of the published format, in order."""
-    columns = dict.fromkeys(rule.column for rule in RULES if rule.column not in OWN)
+    columns = dict.fromkeys(rule.column for rule in RULES if rule.column not in PLAN_COLUMNS)
     return tuple(column for column in columns if column != "released_month")
 
 
@@ -55,7 +55,7 @@ def normalise(table: Table) -> Table:
     from its words. Vocabulary columns are put into lower case and one spelling."""
     table = table.replace({name: table.text(name) for name in TEXT})
     values = values_of(texts_of(table))
-    columns = {name: values.pop(name) for name in OWN}
+    columns = {name: values.pop(name) for name in PLAN_COLUMNS}
     month = filled(numbers(values.pop("released_month")), 6.5)
     columns["released"] = numbers(values.pop("released")) + (month - 0.5) / 12
     columns |= {name: value if name in WORDS else numbers(value) for name, value in values.items()}
@@ -82,8 +82,8 @@ def lowered(cell: str) -> str:
 
 def values_of(texts: Mapping[str, Array]) -> dict[str, Array]:
     """What the words of every row settle, by column, the last rule that holds first."""
-    values = {name: texts[name] for name in OWN}
-    blank = np.full(len(texts[OWN[0]]), "", object)
+    values = {name: texts[name] for name in PLAN_COLUMNS}
+    blank = np.full(len(texts[PLAN_COLUMNS[0]]), "", object)
     for rule in RULES:
         value = each(texts[rule.text], object, rule.value_in)
         holds = np.array([cell is not None for cell in value], bool)

@@ -15,8 +15,9 @@ from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import memory
 from ..physics.step import step_time
 from ..plans import space as planning
-from ..plans.evaluate import Search, any_fits, find, spread_of, unpinned
+from ..plans.evaluate import Search, any_fits, find, unpinned
 from ..plans.prepare import prepare
+from ..plans.ran import spread_of
 from ..plans.remote import Progress
 from ..plans.stages import searched, with_schedules
 from ..plans.stream import ON_DEVICE
@@ -121,7 +122,7 @@ def calibrated(design: Design) -> dict[str, float]:
     assessment = assess(design)
     if not assessment.phases:
         return {}
-    measured = design.measured.given()
+    measured = design.measured.stated()
     chosen = assessment.chosen
     ratios = {"step_ratio": assessment.step_s / float(chosen.step.total)}
     if "memory_gb" in measured:
@@ -213,7 +214,7 @@ def settle(search: Search, row: int, fits: bool) -> Chosen:
     step = step_time(case)
     used = memory(case)
     step_s = float(step.total)
-    chance = oom_probability(used.total, used.capacity, spread_of(situation))
+    chance = oom_probability(used.total, used.capacity, spread_of(situation, case.plan))
     return Chosen(
         phase=situation.phase,
         search=search,

@@ -11,7 +11,7 @@ from ..endure.cost import PUE, Z80, power_w
 from ..endure.elastic import STANDS
 from ..endure.reliability import GOES_ON, Endurance
 from .record import Assessment, Missed
-from .result import Asked
+from .result import StatedConstraint
 
 EDGE = 1e-9  # share of a limit within which a value meets it
 LEAST_CHANCE = 1e-9
@@ -31,7 +31,7 @@ def chance_below(limit: float, low: float, mid: float, high: float) -> float:
 def missed(assessment: Assessment) -> tuple[Missed, ...]:
     """Constraints of the design that the estimate does not meet, the worst first by ratio to its
     limit."""
-    stated = assessment.resolved.constraints.given()
+    stated = assessment.resolved.constraints.stated()
     misses = [
         _missed(assessment, row, stated[field])
         for field, row in CONSTRAINTS.items()
@@ -78,13 +78,13 @@ FORMULAS: Mapping[str, Callable[[Assessment], Known]] = Table(
 )
 
 
-def asked(assessment: Assessment) -> list[Asked]:
+def stated_constraints(assessment: Assessment) -> list[StatedConstraint]:
     """The constraints that a design states, each with the figure that answers it, as people read
     them."""
     failed = {m.field for m in assessment.missed}
-    stated = assessment.resolved.constraints.given()
+    stated = assessment.resolved.constraints.stated()
     return [
-        Asked(
+        StatedConstraint(
             field=field,
             what=row.name,
             limit=row.shown(stated[field]),
@@ -128,10 +128,8 @@ def chance_of(assessment: Assessment, row: Constraint, value: float, limit: floa
     that do, else the chance within the band of the step; None where no band applies."""
     if not row.band:
         return None
-    if row.field == "deadline_days" and assessment.promise is not None:
-        return assessment.promise["deadline_kept"]
-    if row.field == "budget_usd" and assessment.promise is not None:
-        return assessment.promise["budget_kept"]
+    if row.promise is not None and assessment.promise is not None:
+        return assessment.promise[row.promise]
     have, uses = (limit, value) if row.ceiling else (value, limit)
     room = have / uses if uses else inf  # factor that is left to what the figure grows with
     low, mid, high = _band(assessment, row.band)

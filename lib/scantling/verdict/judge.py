@@ -9,11 +9,13 @@ from ..base.records import record
 from ..base.show import percent, seconds, share, size
 from ..base.units import DAY_S, YEAR_S
 from ..catalogue.load import filled
+from ..catalogue.words import Offload
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..design.plausible import questions
 from ..physics.cases import devices as ranks
 from ..plans.fit import streamed_weights
 from .constraints import chance_of, missed, value_of
+from .numbers import MEASURED_SPEEDS
 from .record import Assessment, Chosen, Reason
 from .unpublished import record_of
 from .verdicts import rank
@@ -53,7 +55,7 @@ def judge(assessment: Assessment) -> Assessment:
 def unchecked(assessment: Assessment) -> list[Reason]:
     """Stated constraints that cannot be computed, each with the field that is missing, and inputs
     out of range that nobody confirmed."""
-    stated = assessment.resolved.constraints.given()
+    stated = assessment.resolved.constraints.stated()
     reasons = [Reason("not-checked", q.field, q.text) for q in questions(assessment.resolved)]
     for row in CONSTRAINTS.values():
         if row.field in stated and row.computed and value_of(assessment, row) is None:
@@ -98,7 +100,8 @@ def senseless(assessment: Assessment) -> list[Reason]:
     best = record_of(assessment.chosen)
     limit = SENSE["mfu"]
     slow = best is not None and assessment.mfu < limit.most * best.mfu
-    if slow and best is not None and is_pretraining_on_nodes(assessment):
+    believed = is_pretraining_on_nodes(assessment) and not is_slow_by_choice(assessment)
+    if slow and best is not None and believed:
         text = (
             f"MFU {share(assessment.mfu)} is less than a tenth of the best that is published for "
             f"this chip, {share(best.mfu)} ({best.run}); {limit.why}"
@@ -113,6 +116,14 @@ def is_pretraining_on_nodes(assessment: Assessment) -> bool:
     devices = assessment.resolved.cluster.devices_per_node
     pretrains = not all(phase.from_checkpoint for phase in assessment.resolved.phases)
     return pretrains and int(ranks(assessment.chosen.case.plan)) > devices
+
+
+def is_slow_by_choice(assessment: Assessment) -> bool:
+    """Whether a run was made as slowly, which `measured` says, or its plan states that states
+    leave the device: an optimizer that steps on the host is no slip (ZeRO-Infinity on 64 V100)."""
+    timed = bool(assessment.resolved.measured.keys() & MEASURED_SPEEDS)
+    offload = assessment.chosen.phase.pins.get("offload")
+    return timed or offload not in (None, Offload.NONE)
 
 
 def _senseless(id: str, text: str) -> Reason:
@@ -138,7 +149,7 @@ def risks(assessment: Assessment) -> list[Reason]:
             f"of {size(memory['capacity'])}), {percent(allowed, 0)} allowed"
         )
         reasons.append(Reason("feasible-at-risk", "max_oom_probability", text))
-    stated = assessment.resolved.constraints.given()
+    stated = assessment.resolved.constraints.stated()
     lost = {m.field for m in assessment.missed}
     for row in CONSTRAINTS.values():
         if row.field in stated and row.field not in lost and row.band:

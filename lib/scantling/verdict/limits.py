@@ -18,10 +18,12 @@ from ..physics.gather import Situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
 from ..plans import space as planning
-from ..plans.evaluate import find, spread_of
+from ..plans.evaluate import find
 from ..plans.fit import host_bytes
+from ..plans.ran import run_of, spread_of
 from .record import Assessment, Chosen
 from .sensible import smallest
+from .spot import spot, spot_line
 from .texts import loss_name
 from .unpublished import WORTH, offloaded, unpublished
 
@@ -62,6 +64,7 @@ def limits(assessment: Assessment, advice: bool = True) -> list[str]:
         accumulated,
         offloaded,
         replaced,
+        on_spot,
         largest_loss,
     ):
         lines += rule(assessment)
@@ -125,6 +128,13 @@ def replaced(assessment: Assessment) -> Iterator[str]:
         )
 
 
+def on_spot(assessment: Assessment) -> Iterator[str]:
+    """A line on the run on devices that their owner may take back."""
+    row = spot(assessment)
+    if row is not None:
+        yield spot_line(row)
+
+
 def largest_loss(assessment: Assessment) -> Iterator[str]:
     """A line on the part of the step that goes to anything but the model's own arithmetic."""
     losses = {k: v for k, v in assessment.step_breakdown_s.items() if k not in USEFUL}
@@ -155,6 +165,9 @@ def tight(assessment: Assessment) -> Iterator[str]:
         f"tight: {size(total)} is {percent(assessment.memory_share, 0)} of the usable memory"
         f"{phase}; above {safe} some runs fail"
     )
+    run = run_of(fullest.search.situation, fullest.case.plan)
+    if run is not None:
+        line += f"; a plan that needs no less has run: {run.run} ({run.source}, {run.date})"
     if fullest.fits:
         row = fullest.search.best_safe()
         if row is None:
@@ -185,7 +198,7 @@ def bolder(assessment: Assessment) -> Iterator[str]:
     row = int(rows[np.lexsort((search.total_bytes[rows], search.step_s[rows].round(9)))[0]])
     gain = 1 - search.step_s[row] / chosen.step.total
     if gain >= WORTH:
-        spread = spread_of(search.situation)
+        spread = spread_of(search.situation, search.case(row).plan)
         chance = oom_probability(search.total_bytes[row], search.capacity, spread)
         yield (
             f"headroom: {chosen.alternative(row).plan} takes {percent(gain, 0)} less time a step, "

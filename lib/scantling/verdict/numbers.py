@@ -67,7 +67,7 @@ class Utilisation(NamedTuple):
     flops_per_token: float
 
 
-class ShownMfu(NamedTuple):
+class HeadlineMfu(NamedTuple):
     """The MFU that leads, its band, its count of attention and its denominator."""
 
     mfu_shown: float
@@ -307,7 +307,7 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
     scale = step_s / chosen.step.total
     parts = {part: vars(chosen.step)[part] * scale for part in STEP_PARTS}
     use = utilisation(chosen, step_s)
-    leading = shown_mfu(chosen, use, slow, fast)
+    leading = headline_mfu(chosen, use, slow, fast)
     lived = endurance(resolved, chosen)
     lost = (1 - lived.goodput) * measured.get("lost_ratio", 1.0)
     goodput = float(measured.get("goodput", max(1 - lost, 1e-3)))
@@ -386,7 +386,7 @@ def band_tier(resolved: Resolved) -> str:
     )
 
 
-def shown_mfu(chosen: Chosen, use: Utilisation, slow: float, fast: float) -> ShownMfu:
+def headline_mfu(chosen: Chosen, use: Utilisation, slow: float, fast: float) -> HeadlineMfu:
     """The MFU that leads, its band, its count of attention ("full" or "causal") and its
     denominator; `slow` and `fast`: speed at the ends of the band over that of the estimate.
 
@@ -398,7 +398,7 @@ def shown_mfu(chosen: Chosen, use: Utilisation, slow: float, fast: float) -> Sho
     chip = chosen.search.situation.resolved.cluster.accelerator
     precision = chosen.phase.precision
     peak = chip.peak_flops(precision) / TERA
-    return ShownMfu(
+    return HeadlineMfu(
         mfu_shown=mfu,
         mfu_shown_low=mfu * slow,
         mfu_shown_high=_upper_end(mfu, fast),

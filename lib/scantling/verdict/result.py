@@ -76,7 +76,7 @@ class Line(TypedDict):
     text: str
 
 
-class Asked(TypedDict):
+class StatedConstraint(TypedDict):
     """A constraint that a design states, with the figure that answers it, as people read them."""
 
     field: str
@@ -194,6 +194,24 @@ class Promise(TypedDict):
     seed: int
 
 
+class SpotRow(TypedDict):
+    """A run on spot devices. Seconds, days, dollars and shares; days and dollars None without
+    tokens."""
+
+    usd_per_device_hour: float
+    preemptions_per_day: float  # of all nodes of the job together
+    notice_s: float
+    replacement_s: float  # until another node stands in
+    save_s: float  # that a save takes until it is safe
+    saved_in_notice: bool
+    goodput: float
+    checkpoint_interval_s: float
+    days: Known
+    cost_usd: Known
+    saved_usd: Known  # against the run as it is, None where that has no price
+    assumed: list[AssumedRow]  # what of it was not given
+
+
 class Result(TypedDict, total=False):
     """The keys of `design --json`. An impossible design has `name`, `verdict`, `error`, `limits`
     and `nearest_fixes` alone."""
@@ -249,7 +267,7 @@ class Result(TypedDict, total=False):
     announced: str | None  # of a chip that does not ship
     # what the verdict rests on, and advice
     limits: list[str]
-    asked: list[Asked]
+    asked: list[StatedConstraint]
     saving: Saving | None
     unread: list[dict[str, Any]]  # words of a line, confirmed as they stand
     avoid: list[Avoid]
@@ -261,7 +279,7 @@ class Result(TypedDict, total=False):
     not_tried: list[str]
     measure_first: list[Narrowed]
     sites: Sites | None
-    kit: list[str]
+    kit: list[str] | None
     no_effect: list[str]
     why: list[Line]
     # what panels and the report show beside
@@ -275,6 +293,7 @@ class Result(TypedDict, total=False):
     search_seconds: float
     endurance: EnduranceFigures
     cost: CostFigures | None
+    spot: SpotRow | None  # where the design states such devices
     nearest_runs: list[NearRun]
     measured_here: dict[str, Any] | None
     missed: list[MissedRow]
@@ -424,7 +443,7 @@ def band_of(result: Result, key: FigureKey) -> str:
     return "" if low is None or high is None or low == high else band(key, low, high)
 
 
-def shown_figures(row: Mapping[str, Any], names: Mapping[FigureKey, str]) -> list[str]:
+def figure_texts(row: Mapping[str, Any], names: Mapping[FigureKey, str]) -> list[str]:
     """The figures of a row that it has, each behind what `names` puts before it:
     shown_figures({"days": 3.0, "mfu": 0.41}, {"mfu": "MFU ", "days": ""}) is ["MFU 41.0 %", "3.00
     days"]."""

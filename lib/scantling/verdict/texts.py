@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ..base.show import days, percent, usd
 from ..catalogue.words import Offload, StepPart
 from .result import Result, Saving
-from .verdicts import VERDICTS, beside_name
+from .verdicts import VERDICTS, without_lead
 
 # what the parts of a step that go to anything but the model's own arithmetic are called
 LOSSES = {
@@ -67,13 +67,13 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
     saving = figures.get("saving")
     if saving and verdict.met:
         name += f", but {_dearer(saving)} than it need be"
-        reasons = [] if verdict.id == "feasible" else [beside_name(line) for line in limits[:1]]
+        reasons = [] if verdict.id == "feasible" else [without_lead(line) for line in limits[:1]]
         return VerdictSentence("warn", name, "; ".join([*reasons, cured(saving)]))
     if verdict.id == "feasible" or not limits:
         return VerdictSentence(
             verdict.tone, name, "a plan fits, and no stated constraint is violated"
         )
-    return VerdictSentence(verdict.tone, name, beside_name(limits[0]))
+    return VerdictSentence(verdict.tone, name, without_lead(limits[0]))
 
 
 def _dearer(saving: Saving) -> str:

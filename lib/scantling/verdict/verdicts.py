@@ -28,7 +28,7 @@ EXIT = {v.id: v.exit for v in VERDICTS.values()}
 TONE = {v.id: v.tone for v in VERDICTS.values()}
 
 
-def beside_name(line: str) -> str:
+def without_lead(line: str) -> str:
     """A line of the limits to stand after the name of its verdict, which says its first words."""
     lead, _, rest = line.partition(": ")
     return rest if lead in {v.lead for v in VERDICTS.values()} else line

@@ -60,7 +60,7 @@ class Base:
         self.searches = 0
         self.design = site.a.design.change(dict.fromkeys(("measured", "constraints")))
         self.job = site.a.resolved.job_path  # of the main phase's fields in the design
-        self.unpinned = unsaid("plan", tuple(self.design.plan.given()))  # its own pins, dropped
+        self.unpinned = unsaid("plan", tuple(self.design.plan.stated()))  # its own pins, dropped
 
     def look(self, changes: Mapping[str, Any]) -> Site | None:
         """The site of a changed design with the plan's own pins dropped where they cannot hold;

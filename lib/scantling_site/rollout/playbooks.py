@@ -72,7 +72,7 @@ def loss_spike(s: Site) -> Playbook:
             f"stop; keep the state, and the {skip} around the spike, for the post-mortem",
             f"restore a copy from at least {back} steps ({back * step / 60:.3g} min) before it "
             f"began: with a copy every {s.period_s / 60:.3g} min that is copy {history} back"
-            f"{_copies_kept(s.e.retention, history)}",
+            f"{_retention_text(s.e.retention, history)}",
             f"skip {skip} and go on with the data order after them",
             "if it comes back at the same place: check one batch on two replicas (corruption), "
             "then a lower learning rate with an ML specialist",
@@ -84,7 +84,7 @@ def loss_spike(s: Site) -> Playbook:
     )
 
 
-def _copies_kept(keep: int, history: int) -> str:
+def _retention_text(keep: int, history: int) -> str:
     """Whether the copies that are kept reach back so far."""
     if keep >= history:
         return f"; {keep} are kept"

@@ -77,7 +77,7 @@ def _step_s() -> float:
     return longest.at * longest.value / (1 - longest.value)
 
 
-def _share_kept(row: PrintedValue) -> float:
+def _useful_share(row: PrintedValue) -> float:
     return _step_s() / (_step_s() + row.at)
 
 
@@ -160,7 +160,7 @@ SAVE_STALL = Figure(
     median=0.01,
     worst=0.02,
     log="x",
-    points=partial(points_of, "save-stall", _share_kept),
+    points=partial(points_of, "save-stall", _useful_share),
     curves=_save_stall_curves,
 )
 STANDBYS = Figure(

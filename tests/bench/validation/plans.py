@@ -18,7 +18,7 @@ def published_and_own(design: Design) -> tuple[Assessment, Assessment]:
     switches of the software when it may come as near to the end of the memory."""
     pinned = assess(design)
     allowed = max(pinned.oom_probability or 0.0, pinned.resolved.max_oom_probability)
-    freed = dict.fromkeys(f"plan.{f}" for f in design.plan.given() if f not in software_fields())
+    freed = dict.fromkeys(f"plan.{f}" for f in design.plan.stated() if f not in software_fields())
     return pinned, assess(design.change(freed | {"constraints.max_oom_probability": allowed}))
 
 
@@ -29,7 +29,7 @@ def distances(folder: Path = DESIGNS) -> Iterator[dict]:
     fit), and why."""
     for path in sorted(folder.glob("*.yaml")):
         design = Design.read(path)
-        if not design.plan.given():
+        if not design.plan.stated():
             continue
         (pinned, own), (any_pinned, any_own) = map(
             published_and_own, (design, design.change({"stack": None}))

@@ -11,7 +11,7 @@ from .memory_step import memory, step
 from .network import matrix, nodes, site, traffic
 from .plans import candidates, frontier, printed_tornado, tornado
 from .roofline import kernels, links
-from .schedule import gantt, held, laid, split
+from .schedule import gantt, in_flight, laid, split
 from .sweeps import heat, line
 
 FIGURES: tuple[Figure[Any], ...] = (
@@ -33,7 +33,7 @@ FIGURES: tuple[Figure[Any], ...] = (
     ladder,
     gantt,
     split,
-    held,
+    in_flight,
     laid,
     kernels,
     links,

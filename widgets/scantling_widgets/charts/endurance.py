@@ -17,10 +17,10 @@ from .theme import PERCENT, layered, over, tip
 
 
 # ---------------------------------------------------------------- what is lost
-def shares(given: Facts) -> list[Row]:
+def shares(figures: Facts) -> list[Row]:
     """Name and share of each part of wall time that is not productive, largest first, those that
     are nil left out."""
-    badput = given["endurance"]["badput"] if "endurance" in given else {}
+    badput = figures["endurance"]["badput"] if "endurance" in figures else {}
     rows = [
         {
             "name": label_or(f"endurance.badput.{key}", key.replace("_", " ").capitalize()),
@@ -32,8 +32,8 @@ def shares(given: Facts) -> list[Row]:
     return sorted(rows, key=lambda row: -float(row["share"]))
 
 
-def _badput_rows(given: Facts) -> Data:
-    lost = shares(given)
+def _badput_rows(figures: Facts) -> Data:
+    lost = shares(figures)
     return {
         "lost": [
             {
@@ -84,21 +84,21 @@ badput = Figure(
 
 
 # ---------------------------------------------------------------- goodput
-def _curve(given: Facts) -> tuple[list[float], list[float]]:
+def _curve(figures: Facts) -> tuple[list[float], list[float]]:
     """Intervals [s] and the goodput of each; nothing where none is worked out."""
-    curve = given["endurance"]["curve"] if "endurance" in given else {}
+    curve = figures["endurance"]["curve"] if "endurance" in figures else {}
     if not curve or not len(curve["goodput"]):
         return [], []
     return list(curve["interval_s"]), list(curve["goodput"])
 
 
-def _goodput_rows(given: Facts) -> Data:
-    intervals, goodputs = _curve(given)
+def _goodput_rows(figures: Facts) -> Data:
+    intervals, goodputs = _curve(figures)
     if not goodputs:
         return {"curve": []}
     most, best = max(zip(goodputs, intervals))
-    apart = most - given["goodput"] > 5e-4  # where they all but coincide, one mark says both
-    interval, goodput = given["checkpoint_interval_s"], given["goodput"]
+    apart = most - figures["goodput"] > 5e-4  # where they all but coincide, one mark says both
+    interval, goodput = figures["checkpoint_interval_s"], figures["goodput"]
     also = "" if apart else ", the optimum"
     optimum = {"interval_s": best, "goodput": most, "says": f"optimum {seconds(best)}"}
     return {
@@ -114,14 +114,14 @@ def _goodput_rows(given: Facts) -> Data:
     }
 
 
-def _goodput_words(given: Facts) -> str:
-    intervals, goodputs = _curve(given)
+def _goodput_words(figures: Facts) -> str:
+    intervals, goodputs = _curve(figures)
     if not goodputs:
         return "No goodput curve."
     first, last = (f"{share(goodputs[i])} at {seconds(intervals[i])}" for i in (0, -1))
     return (
         f"Goodput against the checkpoint interval: {first}, {last}; the design saves every "
-        f"{seconds(given['checkpoint_interval_s'])} and has {share(given['goodput'])}."
+        f"{seconds(figures['checkpoint_interval_s'])} and has {share(figures['goodput'])}."
     )
 
 
@@ -182,7 +182,7 @@ goodput = Figure(
 
 
 # ---------------------------------------------------------------- spares
-def _spares_rows(given: Facts, waiting: Mapping[str, Any] | None = None) -> Data:
+def _spares_rows(figures: Facts, waiting: Mapping[str, Any] | None = None) -> Data:
     """`waiting`: that of `scantling.endure.spares.waiting`."""
     if not waiting:
         return {"points": []}
@@ -201,8 +201,8 @@ def _spares_rows(given: Facts, waiting: Mapping[str, Any] | None = None) -> Data
     shortage = {point["spares"]: point["shortage"] for point in points}
     marked: dict[int, list[str]] = {}
     for spares, name in (
-        (figure(given, "spares"), "chosen"),
-        (figure(given, "spares_recommended"), "cheapest"),
+        (figure(figures, "spares"), "chosen"),
+        (figure(figures, "spares_recommended"), "cheapest"),
     ):
         if spares is not None and spares in shortage:
             marked.setdefault(int(spares), []).append(name)
@@ -286,7 +286,7 @@ spares = Figure(
 LADDER_SIZES = {"own": "this job", "at_100k": "100,000", "at_300k": "300,000", "at_1m": "1,000,000"}
 
 
-def _ladder_rows(given: Facts, rungs: Sequence[Mapping[str, Any]] = ()) -> Data:
+def _ladder_rows(figures: Facts, rungs: Sequence[Mapping[str, Any]] = ()) -> Data:
     """`rungs`: the ladder of the blueprint's part `recovery`."""
     rows = [
         {

@@ -18,22 +18,23 @@ from .theme import PERCENT, layered, over, tip
 _HERE = "this design"
 
 
-def _evidence_rows(given: Facts) -> Data:
-    if figure(given, "mfu") is None:
+def _evidence_rows(figures: Facts) -> Data:
+    if figure(figures, "mfu") is None:
         return {"runs": []}
-    runs = given.get("nearest_runs") or []
+    runs = figures.get("nearest_runs") or []
     names = _names(runs)
-    measured = [_measured(p) for p in at(given, "measured_here.steps.points") or ()]
+    measured = [_measured(p) for p in at(figures, "measured_here.steps.points") or ()]
     return {
         "seen": measured,
         "here": [
             {
                 "run": _HERE,
-                "mfu": given["mfu"],
-                "low": given["mfu_low"],
-                "high": given["mfu_high"],
-                "text": share(given["mfu"]),
-                "says": f"predicted {share(given['mfu'])}, band {band_of(given, 'mfu') or 'none'}",
+                "mfu": figures["mfu"],
+                "low": figures["mfu_low"],
+                "high": figures["mfu_high"],
+                "text": share(figures["mfu"]),
+                "says": f"predicted {share(figures['mfu'])}, band "
+                f"{band_of(figures, 'mfu') or 'none'}",
             }
         ],
         "runs": [_published(run, name) for run, name in zip(runs, names)],

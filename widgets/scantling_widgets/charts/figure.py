@@ -135,8 +135,8 @@ def saying(
     rows `names`, at most so many."""
     spoken = tuple(names)
 
-    def words(given: Facts, /, *args: P.args, **kwargs: P.kwargs) -> str:
-        data = rows(given, *args, **kwargs)
+    def words(figures: Facts, /, *args: P.args, **kwargs: P.kwargs) -> str:
+        data = rows(figures, *args, **kwargs)
         texts = [str(row["says"]) for name in spoken for row in records_of(data, name)]
         return f"{lead} {'; '.join(texts[:most]) or 'nothing is drawn'}."
 

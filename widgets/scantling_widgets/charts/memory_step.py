@@ -23,21 +23,21 @@ _LINE = 0.06  # a line of text, as a share of the height of the memory picture
 
 
 # ---------------------------------------------------------------- memory
-def stages(given: Facts) -> list[Row]:
+def stages(figures: Facts) -> list[Row]:
     """Memory per pipeline stage; where only the fullest stage is known, that one."""
-    if given.get("memory_by_stage"):
-        return list(given["memory_by_stage"])
-    return [{"stage": 0, "layers": None, **given["memory_bytes"]}]
+    if figures.get("memory_by_stage"):
+        return list(figures["memory_by_stage"])
+    return [{"stage": 0, "layers": None, **figures["memory_bytes"]}]
 
 
-def fullest(given: Facts) -> Row:
+def fullest(figures: Facts) -> Row:
     """The stage that holds most."""
-    return max(stages(given), key=lambda row: float(row["total"]))
+    return max(stages(figures), key=lambda row: float(row["total"]))
 
 
-def _memory_rows(given: Facts, reference: Facts | None = None) -> Data:
-    rows, worst = stages(given), fullest(given)
-    capacity = given["memory_bytes"]["capacity"]
+def _memory_rows(figures: Facts, reference: Facts | None = None) -> Data:
+    rows, worst = stages(figures), fullest(figures)
+    capacity = figures["memory_bytes"]["capacity"]
     safe = SAFE_SHARE * capacity
     top = max(capacity, worst["total"]) * 1.1
     line = _LINE * top
@@ -118,8 +118,8 @@ def _excess(row: Row, capacity: float) -> Row:
     }
 
 
-def _memory_words(given: Facts, reference: Facts | None = None) -> str:
-    worst, capacity = fullest(given), given["memory_bytes"]["capacity"]
+def _memory_words(figures: Facts, reference: Facts | None = None) -> str:
+    worst, capacity = fullest(figures), figures["memory_bytes"]["capacity"]
     parts = ", ".join(f"{part.part.lower()} {size(part.size)}" for part in laid(MEMORY, worst))
     return (
         f"Memory per device by pipeline stage. The fullest, stage {worst['stage']}, holds "
@@ -236,13 +236,13 @@ class _Part(NamedTuple):
         return self.end - self.start
 
 
-def _step_parts(given: Facts) -> list[_Part]:
+def _step_parts(figures: Facts) -> list[_Part]:
     """The parts that the step has, in the order of stacking; those too small to see are one."""
-    hidden, total = given.get("hidden_s") or {}, given["step_s"]
+    hidden, total = figures.get("hidden_s") or {}, figures["step_s"]
     parts, rest = [], 0.0
     end = 0.0
     for key, swatch in STEP.items():
-        exposed, under = given["step_breakdown_s"].get(key) or 0.0, hidden.get(key) or 0.0
+        exposed, under = figures["step_breakdown_s"].get(key) or 0.0, hidden.get(key) or 0.0
         if max(exposed, under) < _NAMED * total:
             rest += exposed
             continue
@@ -253,11 +253,11 @@ def _step_parts(given: Facts) -> list[_Part]:
     return parts
 
 
-def _step_rows(given: Facts, reference: Facts | None = None) -> Data:
-    total = given["step_s"]
-    low, high = given.get("step_s_low", total), given.get("step_s_high", total)
+def _step_rows(figures: Facts, reference: Facts | None = None) -> Data:
+    total = figures["step_s"]
+    low, high = figures.get("step_s_low", total), figures.get("step_s_high", total)
     longest = high if reference is None else max(high, reference["step_s"])
-    parts = _step_parts(given)
+    parts = _step_parts(figures)
     stacked = [_exposed(part, _STEP, total) for part in parts if part.exposed]
     parts = [part for part in parts if part.name != _REST.name or part.exposed > _SHOWN * total]
     rows = [_STEP, *(part.name for part in parts)]
@@ -269,8 +269,8 @@ def _step_rows(given: Facts, reference: Facts | None = None) -> Data:
         marks = _reference_marks(parts, before)
     measured = [
         point["step_s"]
-        for point in at(given, "measured_here.steps.points") or ()
-        if point["devices"] == given["devices_used"]
+        for point in at(figures, "measured_here.steps.points") or ()
+        if point["devices"] == figures["devices_used"]
     ]
     data = {
         "solid": [*stacked, *(_exposed(part, part.name, total) for part in parts if part.exposed)],

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from scantling.base.show import bytes_per_s, seconds, share, size, usd
+from scantling.plans.words import degrees_of
 
 from ..words import label_or
 from .figure import Data, Facts, Figure, Row, laid, records, saying
@@ -86,7 +87,7 @@ def _peers(placement: Mapping[str, Any]) -> list[Row]:
     ]
 
 
-def _nodes_rows(given: Facts, placement: Mapping[str, Any] | None = None, by: str = "pp") -> Data:
+def _nodes_rows(figures: Facts, placement: Mapping[str, Any] | None = None, by: str = "pp") -> Data:
     """`placement`: that of the blueprint as data; `by`: a key of VIEWS."""
     if not placement:
         return {"devices": []}
@@ -128,7 +129,7 @@ def _placed(placement: Mapping[str, Any], by: str) -> tuple[list[Row], list[Row]
     return placed, ground
 
 
-def _nodes_words(given: Facts, placement: Mapping[str, Any] | None = None, by: str = "pp") -> str:
+def _nodes_words(figures: Facts, placement: Mapping[str, Any] | None = None, by: str = "pp") -> str:
     if not placement:
         return "No cluster to draw."
     devices, ground = _placed(placement, by)
@@ -202,7 +203,7 @@ nodes = {
 
 
 # ---------------------------------------------------------------- the site
-def _site_rows(given: Facts, placement: Mapping[str, Any] | None = None) -> Data:
+def _site_rows(figures: Facts, placement: Mapping[str, Any] | None = None) -> Data:
     """Leaf units (where there are many) or nodes with the stages and replicas that each holds."""
     if not placement:
         return {"blocks": []}
@@ -290,15 +291,17 @@ site = Figure(
 
 
 # ---------------------------------------------------------------- axis by tier
-def _matrix_rows(given: Facts, network: Mapping[str, Any] | None = None) -> Data:
+def _matrix_rows(figures: Facts, network: Mapping[str, Any] | None = None) -> Data:
     """`network`: that of the blueprint as data."""
     if not network or not network["axes"]:
         return {"cells": []}
     heads = {tier["tier"]: _tier_head(tier) for tier in network["tiers"]}
     tiers = list(heads)
     cells, through, rows = [], [], []
+    plan = figures.get("plan")
+    degrees = degrees_of(plan) if plan else {}
     for axis in network["axes"]:
-        row = _axis_head(axis, (given.get("plan") or {}).get(axis["axis"]) or axis["ranks"])
+        row = _axis_head(axis, degrees.get(axis["axis"]) or axis["ranks"])
         widest = axis["widest"]
         reach = tiers.index(widest) if widest in tiers else len(tiers) - 1
         near = 0 if axis["per_domain"] > 1 else 1
@@ -441,9 +444,9 @@ def _scale_out(network: Mapping[str, Any]) -> str:
 _TIMES = {"exposed_s": Swatch("exposed", SECOND), "hidden_s": Swatch("hidden", "#e6c9ad")}
 
 
-def by_axis(given: Facts) -> list[Row]:
+def by_axis(figures: Facts) -> list[Row]:
     """Exposed and hidden seconds of each axis that communicates."""
-    exposed, hidden = given["step_breakdown_s"], given.get("hidden_s") or {}
+    exposed, hidden = figures["step_breakdown_s"], figures.get("hidden_s") or {}
     rows = (
         {"axis": axis, "exposed_s": exposed.get(axis) or 0, "hidden_s": hidden.get(axis) or 0}
         for axis in AXES
@@ -451,7 +454,7 @@ def by_axis(given: Facts) -> list[Row]:
     return [row for row in rows if row["exposed_s"] or row["hidden_s"]]
 
 
-def _traffic_rows(given: Facts) -> Data:
+def _traffic_rows(figures: Facts) -> Data:
     return {
         "traffic": [
             {
@@ -461,7 +464,7 @@ def _traffic_rows(given: Facts) -> Data:
                 "end": part.end,
                 "says": f"{row['axis'].upper()} {part.part} {seconds(part.size)}",
             }
-            for row in by_axis(given)
+            for row in by_axis(figures)
             for part in laid(_TIMES, row)
             if part.size > 0
         ]

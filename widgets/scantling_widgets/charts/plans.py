@@ -34,11 +34,11 @@ def _undominated(rows: Sequence[Row], *keys: str) -> dict[int, Row]:
 
 
 # ---------------------------------------------------------------- candidates
-def _candidates_rows(given: Facts) -> Data:
-    plans = given.get("candidates") or []
+def _candidates_rows(figures: Facts) -> Data:
+    plans = figures.get("candidates") or []
     if len(plans) < 2:  # one alone is no choice
         return {"plans": [], "edge": [], "line": []}
-    capacity = (given.get("memory_bytes") or {}).get("capacity")
+    capacity = (figures.get("memory_bytes") or {}).get("capacity")
     rows = [
         {
             "memory": plan["memory_bytes"],
@@ -107,40 +107,40 @@ candidates = Figure(
 
 
 # ---------------------------------------------------------------- days against dollars
-def _priced(given: Facts) -> bool:
-    return figure(given, "days") is not None and figure(given, "cost_usd") is not None
+def _priced(figures: Facts) -> bool:
+    return figure(figures, "days") is not None and figure(figures, "cost_usd") is not None
 
 
-def _frontier_rows(given: Facts, points: Sequence[Mapping[str, Any]] = ()) -> Data:
-    """`points`: [{devices, given}] of the same design on other device counts; the figures are those
-    of their assessments."""
+def _frontier_rows(figures: Facts, points: Sequence[Mapping[str, Any]] = ()) -> Data:
+    """`points`: [{devices, figures}] of the same design on other device counts, each with the
+    figures of its assessment."""
     rows = [
-        _point(i, p["devices"], p["given"]) for i, p in enumerate(points) if _priced(p["given"])
+        _point(i, p["devices"], p["figures"]) for i, p in enumerate(points) if _priced(p["figures"])
     ]
     edge = _undominated(rows, "days", "usd")
     for i, row in enumerate(rows):
         if i not in edge:
             row["devices"] = ""
     now = {
-        "days": figure(given, "days"),
-        "usd": figure(given, "cost_usd"),
-        "says": f"on the desk: {days(given.get('days'))}, {usd(given.get('cost_usd'))}",
+        "days": figure(figures, "days"),
+        "usd": figure(figures, "cost_usd"),
+        "says": f"on the desk: {days(figures.get('days'))}, {usd(figures.get('cost_usd'))}",
     }
     return {
         "edge": list(edge.values()),
         "points": rows,
-        "now": [now] if rows and _priced(given) else [],
+        "now": [now] if rows and _priced(figures) else [],
     }
 
 
-def _point(pick: int, devices: int, given: Facts) -> Row:
+def _point(pick: int, devices: int, figures: Facts) -> Row:
     return {
-        "days": given["days"],
-        "usd": given["cost_usd"],
-        "says": f"{devices:,} devices: {days(given['days'])}, {usd(given['cost_usd'])}, MFU "
-        f"{share(given['mfu'])}, {given['verdict']}",
+        "days": figures["days"],
+        "usd": figures["cost_usd"],
+        "says": f"{devices:,} devices: {days(figures['days'])}, {usd(figures['cost_usd'])}, MFU "
+        f"{share(figures['mfu'])}, {figures['verdict']}",
         "devices": f"{devices:,}",
-        "stands": "feasible" if met(given["verdict"]) else "missed",
+        "stands": "feasible" if met(figures["verdict"]) else "missed",
         "pick": pick,
     }
 
@@ -219,9 +219,11 @@ frontier = Figure(
 MOVED = ("days", "step_s", "mfu", "cost_usd", "goodput")
 
 
-def _tornado_rows(given: Facts, rows: Sequence[Mapping[str, Any]] = (), key: str = "days") -> Data:
+def _tornado_rows(
+    figures: Facts, rows: Sequence[Mapping[str, Any]] = (), key: str = "days"
+) -> Data:
     """`rows`: those of `scantling.advise.sensitivity.tornado`, largest swing first."""
-    now = given.get(key)
+    now = figures.get(key)
     bars = [bar for rank, row in enumerate(rows) for bar in _bars_of_input(rank, row, key, now)]
     return {"bars": bars, "now": [{"to": now}] if rows else []}
 
@@ -360,7 +362,7 @@ printed_tornado = {
 
 
 # ---------------------------------------------------------------- designs side by side
-def _compared_rows(given: Facts, comparison: Comparison | None = None) -> Data:
+def _compared_rows(figures: Facts, comparison: Comparison | None = None) -> Data:
     """A bar a design for each figure in which the designs differ; designs are numbered, since two
     may share a name."""
     bars = []
@@ -438,7 +440,7 @@ def _stacked(
 ) -> Figure[[Sequence[Facts]]]:
     """Stacked parts of one figure, a bar a design."""
 
-    def rows(given: Facts, results: Sequence[Facts] = ()) -> Data:
+    def rows(figures: Facts, results: Sequence[Facts] = ()) -> Data:
         return {
             "parts": [
                 {
@@ -454,7 +456,7 @@ def _stacked(
             ]
         }
 
-    def words(given: Facts, results: Sequence[Facts] = ()) -> str:
+    def words(figures: Facts, results: Sequence[Facts] = ()) -> str:
         totals = "; ".join(f"{r['name']} {show(headline, figure(r, headline))}" for r in results)
         return f"{what}: {totals}."
 

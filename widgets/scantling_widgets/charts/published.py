@@ -41,7 +41,7 @@ def picture(id: str, only: str = "") -> Picture:
     drawn = {name: curve for name, curve in recreation.curves.items() if name.startswith(only)}
     return Picture(
         compiled(_printed_and_ours(figure, rows, drawn)),
-        f"{figure.title}. {said(recreation)}",
+        f"{figure.title}. {error_sentence(recreation)}",
         (
             f"{figure.title}. Filled: printed. {'Lines and c' if drawn else 'C'}rosses: ours. "
             f"Below: ours {'− printed' if figure.absolute else '/ printed − 1'}."
@@ -101,10 +101,10 @@ def _axis_x(figure: PublishedFigure, rows: Sequence[Row], titled: bool = False) 
     """The axis across: names as they come, few round numbers one by one, else a scale."""
     places = list(dict.fromkeys(row["x"] for row in rows))
     title = figure.x if titled else None
-    shown: dict[str, Any] = {"labels": titled, "ticks": titled}
+    axis_parts: dict[str, Any] = {"labels": titled, "ticks": titled}
     if any(isinstance(place, str) for place in places):
         angle = -35 if sum(map(len, places)) > 60 else 0
-        return alt.X("x:N", title=title, sort=places, axis=alt.Axis(labelAngle=angle, **shown))
+        return alt.X("x:N", title=title, sort=places, axis=alt.Axis(labelAngle=angle, **axis_parts))
     log = "x" in figure.log
     round_numbers = all(float(n).is_integer() and n < 1e6 for n in places)
     if log and 3 <= len(places) <= 12 and round_numbers:
@@ -113,7 +113,7 @@ def _axis_x(figure: PublishedFigure, rows: Sequence[Row], titled: bool = False) 
             grid=False,
             labelOverlap="greedy",
             values=sorted(places),
-            **shown,
+            **axis_parts,
         )
     else:
         axis = alt.Axis(
@@ -122,7 +122,7 @@ def _axis_x(figure: PublishedFigure, rows: Sequence[Row], titled: bool = False) 
             tickCount=7,
             labelOverlap="greedy",
             labelSeparation=12,
-            **shown,
+            **axis_parts,
         )
     scale = alt.Scale(type="log" if log else "linear", nice=False, zero=False, padding=14)
     return alt.X("x:Q", title=title, axis=axis, scale=scale)
@@ -150,7 +150,7 @@ def of_all(recreation: Recreation) -> tuple[float, float]:
     return float(np.nanmedian(errors)), float(np.nanmax(errors))
 
 
-def said(recreation: Recreation) -> str:
+def error_sentence(recreation: Recreation) -> str:
     """Bounds and errors of a recreation in a sentence, its outliers counted."""
     figure, bounded = recreation.figure, sum(point.counted for point in recreation.points)
     median, worst = (size(error, figure) for error in of_all(recreation))

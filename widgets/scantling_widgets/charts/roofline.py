@@ -71,7 +71,7 @@ def _texts(name: str, **mark: Any) -> alt.Chart:
 
 
 # ---------------------------------------------------------------- kernels
-def _kernels_rows(given: Facts, roof: Mapping[str, Any] | None = None) -> Data:
+def _kernels_rows(figures: Facts, roof: Mapping[str, Any] | None = None) -> Data:
     """`roof`: `scantling.physics.roofline.roofline(assessment).as_dict()`."""
     if not roof:
         return {"points": []}
@@ -179,7 +179,7 @@ def _sides(places: Sequence[float], near: float = 2.0) -> list[str]:
     return sides
 
 
-def _links_rows(given: Facts, roof: Mapping[str, Any] | None = None) -> Data:
+def _links_rows(figures: Facts, roof: Mapping[str, Any] | None = None) -> Data:
     if not roof or not roof["axes"]:
         return {"points": []}
     axes, peak, achieved = roof["axes"], roof["peak_flops"], roof["achieved_flops"]

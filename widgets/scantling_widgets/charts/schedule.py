@@ -25,7 +25,7 @@ _EDGED = 1200  # passes in all up to which each has an edge
 
 # ---------------------------------------------------------------- passes in time
 def _gantt_rows(
-    given: Facts, layout: Layout | None = None, window: tuple[float, float] = (0.0, 1.0)
+    figures: Facts, layout: Layout | None = None, window: tuple[float, float] = (0.0, 1.0)
 ) -> Data:
     """`window`: (first, last) share of the time that is drawn."""
     if layout is None:
@@ -61,7 +61,7 @@ def words_of(layout: Layout) -> str:
 
 
 def _gantt_words(
-    given: Facts, layout: Layout | None = None, window: tuple[float, float] = (0.0, 1.0)
+    figures: Facts, layout: Layout | None = None, window: tuple[float, float] = (0.0, 1.0)
 ) -> str:
     return f"Pipeline schedule in time. {words_of(layout)}" if layout else "No schedule."
 
@@ -121,7 +121,7 @@ def gantt_of(layout: Layout | None) -> Figure[[Layout | None, tuple[float, float
 
 
 # ---------------------------------------------------------------- micro-batches in flight
-def _held_rows(given: Facts, layouts: Sequence[Layout] = ()) -> Data:
+def _in_flight_rows(figures: Facts, layouts: Sequence[Layout] = ()) -> Data:
     return {
         "held": [
             {"stage": stage, "held": count, "schedule": layout.schedule}
@@ -131,11 +131,11 @@ def _held_rows(given: Facts, layouts: Sequence[Layout] = ()) -> Data:
     }
 
 
-def _held_words(given: Facts, layouts: Sequence[Layout] = ()) -> str:
+def _in_flight_words(figures: Facts, layouts: Sequence[Layout] = ()) -> str:
     return f"Micro-batches held at the peak, by stage. {'; '.join(map(words_of, layouts))}"
 
 
-def _draw_held(legend: bool) -> alt.Chart:
+def _draw_in_flight(legend: bool) -> alt.Chart:
     chart: alt.Chart = (
         over("held")
         .mark_line(interpolate="step", point=alt.OverlayMarkDef(size=30), strokeWidth=2)
@@ -161,30 +161,30 @@ def _draw_held(legend: bool) -> alt.Chart:
     return chart
 
 
-held = Figure(
+in_flight = Figure(
     name="activations-in-flight",
     title="Micro-batches in flight at the peak",
-    draw=_draw_held,
-    rows=_held_rows,
-    words=_held_words,
+    draw=_draw_in_flight,
+    rows=_in_flight_rows,
+    words=_in_flight_words,
     height=150,
     empty="One stage: nothing in flight between stages.",
 )
 
 
 # ---------------------------------------------------------------- layers on the stages
-def _layers_rows(given: Facts) -> Data:
+def _layers_rows(figures: Facts) -> Data:
     rows: list[Row] = []
-    for run in given["stages"]:
+    for run in figures["stages"]:
         for layer, blocks in enumerate(run["layers"], run["first"]):
             rows.append({"stage": run["stage"], "layer": layer, "end": layer + 1, "blocks": blocks})
     return {"layers": rows}
 
 
-def _layers_words(given: Facts) -> str:
+def _layers_words(figures: Facts) -> str:
     stages = (
         f"stage {run['stage']}: {', '.join(f'{n} {kind}' for kind, n in run['blocks'].items())}"
-        for run in given["stages"]
+        for run in figures["stages"]
     )
     return f"Blocks of each run, in the order in which a token meets them. {'; '.join(stages)}"
 

@@ -60,7 +60,7 @@ def titled_axes(spec: Spec, titles: Mapping[str, str]) -> Spec:
 
 # ---------------------------------------------------------------- one input
 def _line_rows(
-    given: Facts,
+    figures: Facts,
     cells: Sequence[Cell] = (),
     texts: Sequence[str] = (),
     key: str = "days",
@@ -158,7 +158,7 @@ line = {
 
 # ---------------------------------------------------------------- two inputs
 def _heat_rows(
-    given: Facts,
+    figures: Facts,
     cells: Sequence[Cell] = (),
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
@@ -220,7 +220,7 @@ def _good_cell(place: Row, text: str, key: str, value: float, missed: bool, pick
 
 
 def _heat_words(
-    given: Facts,
+    figures: Facts,
     cells: Sequence[Cell] = (),
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
@@ -228,7 +228,7 @@ def _heat_words(
     names: tuple[str, str] = ("", ""),
     now: int = -1,
 ) -> str:
-    data = _heat_rows(given, cells, rows, columns, key, names, now)
+    data = _heat_rows(figures, cells, rows, columns, key, names, now)
     good, bad = records_of(data, "good"), records_of(data, "bad")
     return (
         f"{label(key)} over {names[0]} and {names[1]}: {len(good)} combinations have a "

@@ -27,7 +27,7 @@ from .session import Moment
 class ControlState:
     """One input as it stands on the page.
 
-    `made` is what it is: slider, list, number or text; `options` what a slider or a list offers;
+    `input_kind` : slider, list, number or text; `options` : what a slider or a list offers;
     `fault` why what the user set is not taken; `asks` whether its values that cannot be are marked
     when it is about to be opened.
     """
@@ -35,7 +35,7 @@ class ControlState:
     field: str
     label: str
     help: str
-    made: str
+    input_kind: str
     value: Any  # as the design file has it
     options: tuple[Option, ...] = ()
     fault: str = ""
@@ -54,7 +54,7 @@ class ControlState:
 class Control:
     """One input of the form: a field of the design, and what it is called.
 
-    Where the design leaves the field out, what is taken for it is `taken` of the design with its
+    Where the design leaves the field out, what is taken for it is `usual` of the design with its
     defaults filled in, or the `figure` of the assessment, or the value that is listed as assumed.
     `swept` controls are inputs of a sweep with the values that they offer, `coarse` ones in larger
     steps; one with an `axis` alone is swept over multiples of its value.
@@ -66,7 +66,7 @@ class Control:
     live_help: Callable[[Resolved], str] | None = None  # in its place, with figures of the design
     of_phase: bool = False  # whether it stands for the field of the main phase
     unit: str = ""  # that of the field where it is empty
-    taken: Callable[[Resolved], Any] | None = None
+    usual: Callable[[Resolved], Any] | None = None
     figure: str = ""  # key of `design --json`
     swept: bool = False
     coarse: bool = False
@@ -97,12 +97,12 @@ class Control:
 
     def computed(self, now: Moment) -> Any:
         """What is taken for the field where the design leaves it out."""
-        if self.taken is not None:
-            return self.taken(now.resolved)
+        if self.usual is not None:
+            return self.usual(now.resolved)
         if self.figure:
-            return at(now.given, self.figure)
+            return at(now.figures, self.figure)
         path = self.path(now.resolved)
-        assumed = now.given.get("assumed", ())
+        assumed = now.figures.get("assumed", ())
         return next((row["value"] for row in assumed if row["field"] == path), None)
 
     def stated(self, now: Moment) -> Any:
@@ -124,7 +124,7 @@ class Control:
             field=self.path(now.resolved),
             label=self.label,
             help=self.help_text(now),
-            made="list",
+            input_kind="list",
             value=value,
             options=_holding(value, options),
             pinned=pinned,
@@ -148,7 +148,7 @@ class Control:
             field=self.path(now.resolved),
             label=self.label,
             help=self.help_text(now),
-            made="slider",
+            input_kind="slider",
             value=value,
             options=_holding(value, options),
             unit=unit,
@@ -167,23 +167,23 @@ class Entry(Control):
     rows: Callable[[], Iterable[str]] | None = None
 
     def state(self, now: Moment) -> ControlState:
-        value, taken = self.stated(now), self.computed(now)
+        value, usual = self.stated(now), self.computed(now)
         facts, unset = facts_of(self.field), _unset(self.field)
         words: list[Any] = [*self.rows()] if self.rows is not None else words_of(self.field)
         if words and not (facts and facts.several):
-            auto = choice(None, unset if taken in (None, "") else f"auto: {_word(taken)}")
+            auto = choice(None, unset if usual in (None, "") else f"auto: {_word(usual)}")
             options = [auto, *word_choices(words)]
             return self._list(now, value, options, pinned=value is not None, wide=True)
-        if isinstance(taken, Real):
-            taken = float(f"{float(taken):.5g}")
+        if isinstance(usual, Real):
+            usual = float(f"{float(usual):.5g}")
         return ControlState(
             field=self.path(now.resolved),
             label=self.label,
             help=self.help_text(now),
-            made="number" if facts and facts.unit else "text",
+            input_kind="number" if facts and facts.unit else "text",
             value="" if value is None else _text(value),
             unit=self.unit_text(),
-            placeholder=f"auto {_text(taken)}" if _brief(taken) else unset,
+            placeholder=f"auto {_text(usual)}" if _brief(usual) else unset,
         )
 
 
@@ -222,15 +222,15 @@ class Rate(Control):
     high: float
 
     def state(self, now: Moment) -> ControlState:
-        value, taken, unit = self.stated(now), self.computed(now), self.unit_text()
+        value, usual, unit = self.stated(now), self.computed(now), self.unit_text()
         ladder = with_value(choices.decades(self.low, self.high), value)
         steps = [
             choice(v, ratio_text(v), long=f"{ratio_text(v)} {unit}") for v in map(float, ladder)
         ]
         text, long, place = "auto", "as the preset or catalogue has it", 0.0
         if value is None:
-            known = "not known" if taken is None else ratio_text(float(taken))
-            text, place = known if taken is None else f"auto {known}", taken or 0.0
+            known = "not known" if usual is None else ratio_text(float(usual))
+            text, place = known if usual is None else f"auto {known}", usual or 0.0
             long = f"not given: {known} {unit}"
         below = [v for v in ladder if v < place]
         steps.insert(len(below), choice(None, text, long=long))
@@ -325,8 +325,8 @@ class Pin(Control):
         return self.field.removeprefix("plan.")
 
     def state(self, now: Moment) -> ControlState:
-        pins = now.design.plan.given()
-        used, value, pinned = at(now.given, self.field), pins.get(self.name), self.name in pins
+        pins = now.design.plan.stated()
+        used, value, pinned = at(now.figures, self.field), pins.get(self.name), self.name in pins
         auto = choice(None, "auto" if used is None or pinned else f"auto: {used}")
         words = words_of(self.field)
         values = words or with_value(self.ways(now.resolved), value)
@@ -398,9 +398,9 @@ def _word(value: Any) -> str:
     return str(value)
 
 
-def _brief(taken: Any) -> bool:
+def _brief(usual: Any) -> bool:
     """Whether what is taken is more than nothing and less than a list of records."""
-    return taken not in (None, "") and "{" not in _text(taken)
+    return usual not in (None, "") and "{" not in _text(usual)
 
 
 def _text(value: Any) -> str:

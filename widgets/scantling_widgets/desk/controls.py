@@ -330,13 +330,13 @@ _JOB: tuple[Control, ...] = (
         field="job.from_checkpoint",
         label="From a checkpoint",
         of_phase=True,
-        taken=lambda design: design.main_phase.from_checkpoint,
+        usual=lambda design: design.main_phase.from_checkpoint,
     ),
     Entry(
         field="job.evaluation_hours",
         label="Evaluation pause",
         of_phase=True,
-        taken=lambda design: design.main_phase.evaluation_hours,
+        usual=lambda design: design.main_phase.evaluation_hours,
     ),
     Entry(field="job.effort", label="Tuning effort", of_phase=True),
     Entry(field="job.routing", label="Routing", of_phase=True),
@@ -359,12 +359,12 @@ _SITE: tuple[Control, ...] = (
     Entry(
         field="cluster.oversubscription",
         label="Oversubscription",
-        taken=lambda design: design.cluster.oversubscription,
+        usual=lambda design: design.cluster.oversubscription,
     ),
     Entry(
         field="cluster.pod_devices",
         label="Devices of a pod",
-        taken=lambda design: design.cluster.pod_devices,
+        usual=lambda design: design.cluster.pod_devices,
     ),
     Entry(
         field="cluster.sites",
@@ -373,64 +373,64 @@ _SITE: tuple[Control, ...] = (
             "their number, or one of each: [{devices: 8192}, {devices: 4096, rtt_ms: 30, "
             "gbits_per_s: 800}]"
         ),
-        taken=lambda design: design.cluster.sites,
+        usual=lambda design: design.cluster.sites,
     ),
     Entry(
         field="cluster.site_gbytes_per_s",
         label="Between sites",
-        taken=lambda design: design.cluster.site_bytes_per_s / GB,
+        usual=lambda design: design.cluster.site_bytes_per_s / GB,
     ),
     Entry(
         field="cluster.site_rtt_ms",
         label="Round trip",
-        taken=lambda design: design.cluster.site_rtt_s * 1e3,
+        usual=lambda design: design.cluster.site_rtt_s * 1e3,
     ),
     Entry(
         field="cluster.storage",
         label="Storage",
-        taken=lambda design: design.cluster.storage,
+        usual=lambda design: design.cluster.storage,
         rows=catalogue.storages,
     ),
     Entry(field="cluster.storage_client_gbytes_per_s", label="Storage client"),
     Entry(
         field="cluster.node",
         label="Node",
-        taken=lambda design: design.cluster.node,
+        usual=lambda design: design.cluster.node,
         rows=catalogue.nodes,
     ),
     Entry(
         field="cluster.devices_per_node",
         label="Devices of a node",
-        taken=lambda design: design.cluster.devices_per_node,
+        usual=lambda design: design.cluster.devices_per_node,
     ),
     Entry(
         field="cluster.scale_up_domain",
         label="Scale-up domain",
-        taken=lambda design: design.cluster.scale_up_domain,
+        usual=lambda design: design.cluster.scale_up_domain,
     ),
     Entry(
         field="cluster.nics_per_node",
         label="Ports of a node",
-        taken=lambda design: design.cluster.nics_per_node,
+        usual=lambda design: design.cluster.nics_per_node,
     ),
     Entry(field="cluster.rails", label="Rails"),
     Entry(field="cluster.leaf_devices", label="Devices of a leaf"),
-    Entry(field="cluster.topology", label="Topology", taken=lambda design: design.cluster.topology),
+    Entry(field="cluster.topology", label="Topology", usual=lambda design: design.cluster.topology),
     Entry(field="cluster.measured.all_reduce_gbytes_per_s", label="Measured all-reduce"),
     Entry(field="cluster.measured.all_reduce_in_node_gbytes_per_s", label="The same in a node"),
     Entry(field="cluster.measured.all_to_all_gbytes_per_s", label="Measured all-to-all"),
     Entry(
         field="cluster.in_network_reduction",
         label="Switches reduce",
-        taken=lambda design: design.cluster.in_network_reduction,
+        usual=lambda design: design.cluster.in_network_reduction,
     ),
     Entry(
         field="cluster.host_memory_gb",
         label="Host memory",
-        taken=lambda design: design.cluster.host_memory_bytes / GB,
+        usual=lambda design: design.cluster.host_memory_bytes / GB,
     ),
     Entry(
-        field="cluster.nvme_gb", label="NVMe", taken=lambda design: design.cluster.nvme_bytes / GB
+        field="cluster.nvme_gb", label="NVMe", usual=lambda design: design.cluster.nvme_bytes / GB
     ),
     Entry(
         field="cluster.delivery",
@@ -588,6 +588,10 @@ _OWNED: tuple[Control, ...] = (
     Entry(field="prices.owned.staff_usd_per_year", label="Staff"),
     Entry(field="prices.owned.network_usd", label="Network, apart"),
     Entry(field="prices.owned.storage_usd", label="Storage, apart"),
+    Entry(field="prices.spot.usd_per_device_hour", label="Spot device-hour"),
+    Entry(field="prices.spot.preemptions_per_day", label="Preemptions a day"),
+    Entry(field="prices.spot.notice_s", label="Notice"),
+    Entry(field="prices.spot.replacement_s", label="Until replaced"),
 )
 
 _PLAN_IN_DETAIL_SOFTWARE: tuple[Control, ...] = (
@@ -613,22 +617,22 @@ _PLAN_IN_DETAIL_SOFTWARE: tuple[Control, ...] = (
 )
 
 _MODEL_SHAPE: tuple[Control, ...] = (
-    Entry(field="model.name", label="Name", taken=lambda design: design.model.name),
-    Entry(field="model.layers", label="Layers", taken=lambda design: design.model.layers),
-    Entry(field="model.hidden", label="Hidden", taken=lambda design: design.model.hidden),
+    Entry(field="model.name", label="Name", usual=lambda design: design.model.name),
+    Entry(field="model.layers", label="Layers", usual=lambda design: design.model.layers),
+    Entry(field="model.hidden", label="Hidden", usual=lambda design: design.model.hidden),
     Entry(
-        field="model.ffn_hidden", label="FFN width", taken=lambda design: design.model.ffn_hidden
+        field="model.ffn_hidden", label="FFN width", usual=lambda design: design.model.ffn_hidden
     ),
-    Entry(field="model.heads", label="Heads", taken=lambda design: design.model.heads),
-    Entry(field="model.kv_heads", label="KV heads", taken=lambda design: design.model.kv_heads),
-    Entry(field="model.head_dim", label="Head width", taken=lambda design: design.model.head_dim),
-    Entry(field="model.vocab", label="Vocabulary", taken=lambda design: design.model.vocab),
-    Entry(field="model.mlp", label="Feed-forward", taken=lambda design: design.model.mlp),
-    Entry(field="model.attention", label="Attention", taken=lambda design: design.model.attention),
+    Entry(field="model.heads", label="Heads", usual=lambda design: design.model.heads),
+    Entry(field="model.kv_heads", label="KV heads", usual=lambda design: design.model.kv_heads),
+    Entry(field="model.head_dim", label="Head width", usual=lambda design: design.model.head_dim),
+    Entry(field="model.vocab", label="Vocabulary", usual=lambda design: design.model.vocab),
+    Entry(field="model.mlp", label="Feed-forward", usual=lambda design: design.model.mlp),
+    Entry(field="model.attention", label="Attention", usual=lambda design: design.model.attention),
     Entry(
         field="model.tied_embeddings",
         label="Tied head",
-        taken=lambda design: design.model.tied_embeddings,
+        usual=lambda design: design.model.tied_embeddings,
     ),
     Slider(
         field="model.window",
@@ -643,7 +647,7 @@ _MODEL_SHAPE: tuple[Control, ...] = (
     Entry(
         field="model.windowed_layers",
         label="Windowed layers",
-        taken=lambda design: design.model.windowed_layers,
+        usual=lambda design: design.model.windowed_layers,
     ),
     Slider(
         field="model.attention_every",
@@ -669,34 +673,34 @@ _MODEL_SHAPE: tuple[Control, ...] = (
         needs=lambda design: design.model.state_size,
     ),
     Entry(
-        field="model.active", label="Active parameters", taken=lambda design: design.params.active
+        field="model.active", label="Active parameters", usual=lambda design: design.params.active
     ),
     Entry(
-        field="model.moe_layers", label="MoE layers", taken=lambda design: design.model.moe_layers
+        field="model.moe_layers", label="MoE layers", usual=lambda design: design.model.moe_layers
     ),
     Entry(
         field="model.expert_ffn_hidden",
         label="Expert width",
-        taken=lambda design: design.model.expert_ffn_hidden,
+        usual=lambda design: design.model.expert_ffn_hidden,
     ),
     Entry(
         field="model.shared_ffn_hidden",
         label="Shared width",
-        taken=lambda design: design.model.shared_ffn_hidden,
+        usual=lambda design: design.model.shared_ffn_hidden,
     ),
     Entry(
-        field="model.mtp_layers", label="MTP modules", taken=lambda design: design.model.mtp_layers
+        field="model.mtp_layers", label="MTP modules", usual=lambda design: design.model.mtp_layers
     ),
-    Entry(field="model.q_lora", label="MLA q rank", taken=lambda design: design.model.q_lora),
-    Entry(field="model.kv_lora", label="MLA kv rank", taken=lambda design: design.model.kv_lora),
+    Entry(field="model.q_lora", label="MLA q rank", usual=lambda design: design.model.q_lora),
+    Entry(field="model.kv_lora", label="MLA kv rank", usual=lambda design: design.model.kv_lora),
     Entry(
-        field="model.qk_nope", label="MLA no-position", taken=lambda design: design.model.qk_nope
+        field="model.qk_nope", label="MLA no-position", usual=lambda design: design.model.qk_nope
     ),
-    Entry(field="model.qk_rope", label="MLA rope width", taken=lambda design: design.model.qk_rope),
+    Entry(field="model.qk_rope", label="MLA rope width", usual=lambda design: design.model.qk_rope),
     Entry(
         field="model.v_head_dim",
         label="MLA value width",
-        taken=lambda design: design.model.v_head_dim,
+        usual=lambda design: design.model.v_head_dim,
     ),
 )
 

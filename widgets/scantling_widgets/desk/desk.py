@@ -53,7 +53,7 @@ class TitlePane(Pane):
 
     def _show_title(self) -> None:
         session, now = self.session, self.session.now
-        cluster, used = now.resolved.cluster, figure(now.given, "devices_used")
+        cluster, used = now.resolved.cluster, figure(now.figures, "devices_used")
         machine = f"{cluster.devices:,} × {cluster.accelerator.name}"
         named = now.design == session.named or now.design.name != session.named.name
         title = now.design.title if named else f"{now.resolved.model.name} on {machine}"

@@ -16,7 +16,7 @@ class Control(Part):
     KIND = "control"
     STATE = {
         "field": "",
-        "made": "number",
+        "input_kind": "number",
         "label": "",
         "help": "",
         "options": (),
@@ -32,7 +32,7 @@ class Control(Part):
     }
 
     field: str
-    made: str
+    input_kind: str
     label: str
     help: str
     options: Sequence[Option]
@@ -45,15 +45,15 @@ class Control(Part):
     disabled: bool
     typed: str
 
-    shown: ControlState | None = None
+    current: ControlState | None = None
 
     def fill(self, state: ControlState) -> None:
         """Show an input as it stands."""
-        if state == self.shown:
+        if state == self.current:
             return
-        self.shown = state
+        self.current = state
         self.field = state.field
-        self.made = state.made
+        self.input_kind = state.input_kind
         self.label = state.label
         self.help = state.help
         self.options = state.options

@@ -8,7 +8,7 @@ from scantling.advise.explanation import Opened, inputs
 from scantling.base.quantities.table import quantity
 from scantling.base.show import seconds
 from scantling.design.constraints import CONSTRAINTS
-from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, shown_figures
+from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, figure_texts
 from scantling.verdict.texts import cured, verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, Verdict, met
 
@@ -84,104 +84,104 @@ _REST_OF_A_LINK = (
 )
 
 
-def over(given: Figures) -> bool:
+def over(figures: Figures) -> bool:
     """Whether there is a plan, and no memory for it."""
-    return bool(given.get("memory_bytes")) and not fits(given)
+    return bool(figures.get("memory_bytes")) and not fits(figures)
 
 
-def cards(given: Figures, reference: Figures | None = None) -> list[dict[str, Any]]:
+def cards(figures: Figures, reference: Figures | None = None) -> list[dict[str, Any]]:
     """One item per headline number: value, unit, band or remark, difference from the reference."""
     out = []
     for card in CARDS:
-        number = _verdict(given) if card.key == "verdict" else _number(card.key, given)
+        number = _verdict(figures) if card.key == "verdict" else _number(card.key, figures)
         item: dict[str, Any] = {"key": card.key, "label": card.name, **number._asdict()}
-        if reference and not withheld(given, card.key) and not withheld(reference, card.key):
+        if reference and not withheld(figures, card.key) and not withheld(reference, card.key):
             of: FigureKey = "memory_bytes.total" if card.key == "verdict" else card.key
-            change = difference(of, figure(given, of), figure(reference, of), card.more_is_better)
+            change = difference(of, figure(figures, of), figure(reference, of), card.more_is_better)
             item |= {"delta": change.text, "sense": change.sense}
         out.append(item)
     return out
 
 
-def _number(key: FigureKey, given: Figures) -> Number:
+def _number(key: FigureKey, figures: Figures) -> Number:
     """Value, unit, remark, hint and state of a number."""
-    if withheld(given, key):
+    if withheld(figures, key):
         return Number("—", "", "does not fit", "", "bad")
-    missed = {row["field"] for row in given.get("missed") or ()}
+    missed = {row["field"] for row in figures.get("missed") or ()}
     state = "" if missed.isdisjoint(_LIMITS.get(key, ())) else "bad"
     hint = "Open the formula of this number"
-    return Number(*split(in_text(given, key)), _note(key, given), hint, state)
+    return Number(*split(in_text(figures, key)), _note(key, figures), hint, state)
 
 
-def _verdict(given: Figures) -> Number:
-    word, state = _fits(given)
+def _verdict(figures: Figures) -> Number:
+    word, state = _fits(figures)
     note = ""
-    if given.get("memory_bytes"):
-        used, usable = (in_text(given, f"memory_bytes.{key}") for key in ("total", "capacity"))
+    if figures.get("memory_bytes"):
+        used, usable = (in_text(figures, f"memory_bytes.{key}") for key in ("total", "capacity"))
         short, unit = split(used)
         note = f"{short if unit == split(usable)[1] else used} of {usable}"
     return Number(word, "", note, "Open what decides the verdict", state)
 
 
-def _fits(given: Figures) -> tuple[str, str]:
+def _fits(figures: Figures) -> tuple[str, str]:
     """The verdict in a word or two, and its state."""
-    verdict = str(given.get("verdict"))
+    verdict = str(figures.get("verdict"))
     known = VERDICTS.get(verdict)
-    if over(given):
+    if over(figures):
         return "Does not fit", "bad"
     if known is None:
         return verdict, ""
     if known.id != "feasible":
         return known.name, known.tone
-    if given.get("saving"):
+    if figures.get("saving"):
         return "Feasible, but dear", "warn"
-    if at(given, "plan.offload") not in (None, "none"):
+    if at(figures, "plan.offload") not in (None, "none"):
         return "Fits, offload", "warn"
-    starts = {limit.partition(":")[0] for limit in given["limits"]}
+    starts = {limit.partition(":")[0] for limit in figures["limits"]}
     less = [text for key, text in _LESS_THAN_FEASIBLE.items() if key in starts]
     return (less[0], "warn") if less else (known.name, known.tone)
 
 
-def _note(key: FigureKey, given: Figures) -> str:
+def _note(key: FigureKey, figures: Figures) -> str:
     """What stands below a number: its band, or another figure."""
-    if spread := band_of(given, key):
-        unit = split(in_text(given, key))[1]  # it stands above
+    if spread := band_of(figures, key):
+        unit = split(in_text(figures, key))[1]  # it stands above
         return spread.removesuffix(f" {unit}")
     if key in ("likely.days", "likely.cost_usd"):
-        return _lacks(key, given) if given.get("plan") else ""
-    return _remark(key, given)
+        return _lacks(key, figures) if figures.get("plan") else ""
+    return _remark(key, figures)
 
 
-def _remark(key: FigureKey, given: Figures) -> str:
+def _remark(key: FigureKey, figures: Figures) -> str:
     """What is said below a number that has no band."""
     if key == "bubble_fraction":
-        bubble = at(given, "step_breakdown_s.bubble")
+        bubble = at(figures, "step_breakdown_s.bubble")
         return "" if bubble is None else f"{seconds(bubble)} a step"
     if key == "goodput":
-        mtbf = figure(given, "mtbf_s")
+        mtbf = figure(figures, "mtbf_s")
         return f"MTBF {show('mtbf_s', mtbf)}" if mtbf else ""
     if key == "checkpoint_interval_s":
-        overhead = figure(given, "checkpoint_overhead")
+        overhead = figure(figures, "checkpoint_overhead")
         return "" if overhead is None else f"{share(overhead)} overhead"
     return ""
 
 
-def _lacks(key: FigureKey, given: Figures) -> str:
+def _lacks(key: FigureKey, figures: Figures) -> str:
     """What days and dollars lack, or the price that they are at."""
     price = "cost.usd_per_device_hour"
-    if key == "likely.cost_usd" and at(given, price) is not None:
-        rent = in_text(given, price)
+    if key == "likely.cost_usd" and at(figures, price) is not None:
+        rent = in_text(figures, price)
         return f"at {rent}" if "/h" in rent else f"at {rent}/device-h"
-    if figure(given, "days") is None:
+    if figure(figures, "days") is None:
         return "no tokens named"
     return "no price known" if key == "likely.cost_usd" else ""
 
 
-def lacking(given: Figures) -> str:
+def lacking(figures: Figures) -> str:
     """What the design does not say that dollars need: tokens, a price, or nothing."""
-    if figure(given, "days") is None:
+    if figure(figures, "days") is None:
         return "tokens"
-    return "a price" if figure(given, "cost_usd") is None else ""
+    return "a price" if figure(figures, "cost_usd") is None else ""
 
 
 def difference(key: str, value: Any, before: Any, more_is_better: bool | None) -> Difference:
@@ -200,41 +200,41 @@ def difference(key: str, value: Any, before: Any, more_is_better: bool | None) -
     return Difference(text, "better" if more == more_is_better else "worse")
 
 
-def message(given: Figures, refusal: Refusal | None = None) -> tuple[str, str, str]:
+def message(figures: Figures, refusal: Refusal | None = None) -> tuple[str, str, str]:
     """(state, bold start, sentence): what is most worth knowing about this design right now. All of
     it is the library's text."""
     if refusal is not None:
         return "bad", "Input rejected;", f"showing the last valid design. {refusal.text}."
-    known = VERDICTS.get(str(given.get("verdict")))
+    known = VERDICTS.get(str(figures.get("verdict")))
     if known is not None and known.id == "impossible":
-        verdict = verdict_sentence(given)
+        verdict = verdict_sentence(figures)
         return verdict.tone, f"{known.name}.", verdict.reason
     if known is not None and known.id != "feasible":
-        return _unmet(given, known)
-    return _feasible(given)
+        return _unmet(figures, known)
+    return _feasible(figures)
 
 
-def _unmet(given: Figures, known: Verdict) -> tuple[str, str, str]:
+def _unmet(figures: Figures, known: Verdict) -> tuple[str, str, str]:
     """Why a design is not plainly feasible, and what would help."""
-    reason = sentence(verdict_sentence(given).reason) if given["limits"] else ""
-    fix = nearest(given["nearest_fixes"])
-    help_ = f" Nearest: {fix_text(fix)}." if given["nearest_fixes"] else ""
-    if over(given):
+    reason = sentence(verdict_sentence(figures).reason) if figures["limits"] else ""
+    fix = nearest(figures["nearest_fixes"])
+    help_ = f" Nearest: {fix_text(fix)}." if figures["nearest_fixes"] else ""
+    if over(figures):
         return "bad", "Does not fit.", reason + help_
     return known.tone, f"{known.short}.", reason + help_
 
 
-def _feasible(given: Figures) -> tuple[str, str, str]:
+def _feasible(figures: Figures) -> tuple[str, str, str]:
     """What a feasible design lacks all the same, what it costs more than it need, or what to
     avoid."""
-    if given.get("saving"):
-        verdict = verdict_sentence(given)
+    if figures.get("saving"):
+        verdict = verdict_sentence(figures)
         return verdict.tone, f"{verdict.name}.", sentence(verdict.reason)
-    limit = next(iter(given.get("limits") or ()), "")
+    limit = next(iter(figures.get("limits") or ()), "")
     start, _, rest = limit.partition(": ")
     if start in _LESS_THAN_FEASIBLE:
         return "warn", f"{_LESS_THAN_FEASIBLE[start]}.", sentence(rest)
-    avoid = given.get("avoid")
+    avoid = figures.get("avoid")
     if avoid and not limit:
         return "good", "Fits.", sentence(f"Avoid {avoid[0]['what']}: {avoid[0]['why']}")
     return "good", "Fits.", sentence(limit)
@@ -253,16 +253,16 @@ def offer(session: Session) -> Offer | None:
     fix."""
     refusal = session.refusal
     if refusal is None:
-        given = session.now.given
-        saving, fix = given.get("saving"), nearest(given["nearest_fixes"])
-        if saving is not None and met(given["verdict"]) and saving.get("set"):
+        figures = session.now.figures
+        saving, fix = figures.get("saving"), nearest(figures["nearest_fixes"])
+        if saving is not None and met(figures["verdict"]) and saving.get("set"):
             return Offer("Take it", cured(saving), saving["set"])
         return None if fix is None else Offer("Apply fix", fix_text(fix), fix["set"])
     field, fields = refusal.field, refusal.fields
     if refusal.moved == link.NAME and fields:
         return Offer("Open what is left", _REST_OF_A_LINK, fields)
     name = field.removeprefix("plan.")
-    pinned = name != field != refusal.moved and name in session.now.design.plan.given()
+    pinned = name != field != refusal.moved and name in session.now.design.plan.stated()
     if not fields or not pinned:
         return None
     return Offer(
@@ -276,7 +276,7 @@ def fix_text(fix: FixRow | None) -> str:
     """One nearest fix in words: what to change, and what then comes of it."""
     if fix is None:
         return "none known"
-    figures = shown_figures(fix, {"likely.days": "", "likely.cost_usd": "", "mfu_shown": "MFU "})
+    figures = figure_texts(fix, {"likely.days": "", "likely.cost_usd": "", "mfu_shown": "MFU "})
     return f"{fix['change']}: {', '.join([fix['verdict'].replace('-', ' '), *figures])}"
 
 
@@ -288,39 +288,39 @@ def explanation(
     `alone`: the row is another plan or design, so that no result of the one on the desk explains
     it.
     """
-    given = session.now.given
+    figures = session.now.figures
     if alone:
         row = {
             "plan": facts or None,
-            "params": figure(given, "params"),
-            "active_params": figure(given, "active_params"),
-            "mtp_params": figure(given, "mtp_params"),
-            "flops_per_token": figure(given, "flops_per_token"),
+            "params": figure(figures, "params"),
+            "active_params": figure(figures, "active_params"),
+            "mtp_params": figure(figures, "mtp_params"),
+            "flops_per_token": figure(figures, "flops_per_token"),
             **(facts or {}),
         }
         verdict = key == "verdict" and not facts
         return words.opened(key, row, {} if verdict else inputs(session.now, row), row)
     verdict = key == "verdict" and not facts
-    out = words.opened(key, given, {} if verdict else inputs(session.now, given), facts or None)
+    out = words.opened(key, figures, {} if verdict else inputs(session.now, figures), facts or None)
     if verdict:
-        out["lines"] += _deciding(given)
-    prices = [at(given, f"cost.cost_usd_{end}") for end in ("low", "high")]
+        out["lines"] += _deciding(figures)
+    prices = [at(figures, f"cost.cost_usd_{end}") for end in ("low", "high")]
     if key == "likely.cost_usd" and None not in prices:
         of = words.band_of("cost.cost_usd")
         out["lines"].append(("At other prices", f"{band(key, *prices)}: {of}"))
     if session.reference and not facts:
-        before = session.reference.given
-        change = difference(key, at(given, key), at(before, key), None)
+        before = session.reference.figures
+        change = difference(key, at(figures, key), at(before, key), None)
         if change.text:
             out["lines"].append(("Reference", f"{in_text(before, key)}; now {change.text}"))
     return out
 
 
-def _deciding(given: Figures) -> list[tuple[str, str]]:
+def _deciding(figures: Figures) -> list[tuple[str, str]]:
     """Memory, limits and nearest fixes: what decides the verdict."""
-    memory = (f"memory_bytes.{part}" for part in given.get("memory_bytes") or {})
+    memory = (f"memory_bytes.{part}" for part in figures.get("memory_bytes") or {})
     return [
-        *((words.label(key), in_text(given, key)) for key in memory),
-        *(("Limits", limit) for limit in given["limits"][:4]),
-        *(("Nearest fix", fix_text(fix)) for fix in given["nearest_fixes"][:4]),
+        *((words.label(key), in_text(figures, key)) for key in memory),
+        *(("Limits", limit) for limit in figures["limits"][:4]),
+        *(("Nearest fix", fix_text(fix)) for fix in figures["nearest_fixes"][:4]),
     ]

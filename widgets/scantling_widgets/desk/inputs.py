@@ -11,6 +11,7 @@ from scantling.base.records import record
 from scantling.design.design import Design
 from scantling.design.fields import Section
 from scantling.design.file import load
+from scantling.design.pins import pins_from
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.space import DEFAULT
 
@@ -80,7 +81,7 @@ def _state(session: Session, reasons: Mapping[str, Reasons], group: Group) -> Gr
 
 def _marked(state: ControlState, reasons: Reasons) -> ControlState:
     """A list with the reason why the design cannot take a value beside each."""
-    if state.made != "list":
+    if state.input_kind != "list":
         return state
     options = tuple(_with_reason(option, reasons) for option in state.options)
     return replace(state, options=options)
@@ -90,16 +91,16 @@ def _with_reason(option: Option, reasons: Reasons) -> Option:
     return {**option, "reason": reasons.get(option["value"], "")}
 
 
-def _with_fault(shown: list[GroupState], refusal: Refusal) -> list[GroupState]:
+def _with_fault(groups: list[GroupState], refusal: Refusal) -> list[GroupState]:
     """The groups with the reason of a refusal at the control that was moved, else at that of the
     field that is wrong, and what else is wrong at the controls of those fields."""
-    fields = {state.field for group in shown for state in group.controls}
+    fields = {state.field for group in groups for state in group.controls}
     wrong = next((f for f in (refusal.moved, refusal.field) if f in fields), None)
     return [
         replace(
             group, controls=tuple(_faulty(state, refusal, wrong or "") for state in group.controls)
         )
-        for group in shown
+        for group in groups
     ]
 
 
@@ -107,7 +108,7 @@ def _faulty(state: ControlState, refusal: Refusal, wrong: str) -> ControlState:
     if state.field != wrong:
         text = (refusal.others or {}).get(state.field)
         return state if text is None else replace(state, fault=text)
-    if state.made == "slider" and isinstance(refusal.tried, str):
+    if state.input_kind == "slider" and isinstance(refusal.tried, str):
         return replace(state, fault=refusal.text, typed=refusal.tried)
     if state.field == refusal.moved and refusal.tried is not None:
         # so that it can be mended, or moved on
@@ -125,7 +126,7 @@ def refusals(now: Moment, field: str) -> dict[Any, str]:
     design, phase = now.resolved, now.resolved.main_phase
     for value in words_of(field) or pin.ways(design):
         try:
-            pins = phase.pins | {pin.name: value}
+            pins = pins_from({**phase.pins, pin.name: value})
             enumerate_plans(design.model, phase, design.cluster, DEFAULT, pins)
         except DesignError as error:
             allowed = error.allowed if isinstance(error.allowed, str) else ""

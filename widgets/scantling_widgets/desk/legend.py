@@ -111,9 +111,9 @@ def memory(row: Facts) -> list[Entry]:
     return _entries(MEMORY, row, "memory_by_stage", lambda n: show("memory_bytes.total", n))
 
 
-def step(given: Facts) -> list[Entry]:
+def step(figures: Facts) -> list[Entry]:
     """The exposed parts of the step with their shares; those that it does not have are left out."""
-    total, parts = given["step_s"], given["step_breakdown_s"]
+    total, parts = figures["step_s"], figures["step_breakdown_s"]
     lines = _entries(STEP, parts, "step_breakdown_s", lambda s: share(s / total) if s else "none")
     return [line for line in lines if not line["nil"]]
 

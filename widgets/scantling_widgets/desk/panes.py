@@ -103,14 +103,14 @@ class HeadlinePane(Pane):
 
     def show(self) -> None:
         reference = self.session.reference
-        figures = self.session.now.given
-        self.strip.show(headline.cards(figures, reference.given if reference else None))
+        figures = self.session.now.figures
+        self.strip.show(headline.cards(figures, reference.figures if reference else None))
         self._show_line()
         self.show_fault()
 
     def _show_line(self) -> None:
         now = self.session.now
-        state, start, sentence = headline.message(now.given, self.session.refusal)
+        state, start, sentence = headline.message(now.figures, self.session.refusal)
         if not (now.advised or now.quick):
             sentence = f"{sentence} What would help is being worked out.".lstrip()
         self.line.value = (
@@ -160,13 +160,13 @@ class PicturePane(Pane):
         self.root = self.card = theme.card(figure.title, self.chart, self.key, see=self.see)
 
     def show(self) -> None:
-        figures, reference = self.session.now.given, self.session.reference
+        figures, reference = self.session.now.figures, self.session.reference
         if not figures.get("plan"):
             _show_lines(self.chart, self.lines(figures))
             self.key.show([])
             self.card.note = ""
             return
-        earlier = reference.given if reference and reference.given.get("plan") else None
+        earlier = reference.figures if reference and reference.figures.get("plan") else None
         self.figure.show(self.chart, figures, reference=earlier)
         self.show_key(figures)
 

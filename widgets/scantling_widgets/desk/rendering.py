@@ -50,11 +50,11 @@ def report(design: Design, folder: Path) -> tuple[int, Iterator[Path | None]]:
     no file.
     """
     if in_a_page():
-        return 1, _told(design, folder)
+        return 1, _made_report(design, folder)
     return _USUAL_TICKS, _report(design, Path(os.path.abspath(folder)))
 
 
-def _told(design: Design, folder: Path) -> Iterator[Path | None]:
+def _made_report(design: Design, folder: Path) -> Iterator[Path | None]:
     """Where there are no processes: the report without its notebook, drawn by the page."""
     html, title = Report(design).html(), design.title
     assert drawing is not None, "a page draws its pictures"

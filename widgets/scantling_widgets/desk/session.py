@@ -41,13 +41,13 @@ _ONE_MOVE_S = 0.8  # changes of one field closer together than this are one step
 
 @record
 class Moment:
-    """A design, its records with every default filled in, and what the models say; `given` is the
-    assessment as plain data, once `advised` with what would help."""
+    """A design, its records with every default filled in, and what the models say; `figures` is
+    the assessment as plain data, once `advised` with what would help."""
 
     design: Design
     resolved: Resolved
     result: Assessment
-    given: Result
+    figures: Result
     quick: bool = False  # from a coarse search, while a control is being dragged
     advised: bool = True  # or advice is still worked out
 
@@ -70,7 +70,7 @@ class Kept:
     """A design that is kept beside others, and what the models say of it."""
 
     design: Design
-    given: Result
+    figures: Result
 
 
 def assess(design: Design, quick: bool = False) -> Assessment:
@@ -153,7 +153,7 @@ class Session(traitlets.HasTraits):
         try:
             result = self.judge(design, quick)
             advised = not quick and not _advice_takes_long(result)
-            given = result.as_dict(advice=advised)
+            figures = result.as_dict(advice=advised)
         finally:
             self.set_trait("computing", False)
         if not quick:
@@ -162,7 +162,7 @@ class Session(traitlets.HasTraits):
             design=design,
             resolved=result.resolved,
             result=result,
-            given=given,
+            figures=figures,
             quick=quick,
             advised=advised,
         )
@@ -315,13 +315,13 @@ class Session(traitlets.HasTraits):
         while self._advising:
             moment = self.now
             try:
-                given = moment.result.as_dict()
+                figures = moment.result.as_dict()
             except Exception as error:  # shown on the desk, which goes on without advice
                 self.report(error)
-                given = moment.given
+                figures = moment.figures
             with self.lock:
                 if self.now is moment:
-                    self._replace_moment(moment, replace(moment, given=given, advised=True))
+                    self._replace_moment(moment, replace(moment, figures=figures, advised=True))
                     self.notify()
                 self._advising = not (self.now.advised or self.now.quick)
             yield
@@ -378,7 +378,7 @@ class Session(traitlets.HasTraits):
         with self.lock:
             own = next((kept for kept in self.kept if kept.design == self.now.design), None)
             if own is None:
-                own = Kept(design=self.now.design, given=self.now.given)
+                own = Kept(design=self.now.design, figures=self.now.figures)
                 self.kept.append(own)
             self.compare_with(self.reference or own)
             return own

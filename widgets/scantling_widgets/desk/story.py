@@ -8,7 +8,7 @@ from scantling.advise import candidates, comparison
 from scantling.catalogue.words import StepPart
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
-from scantling.verdict.result import FigureKey, Result, figure, shown_figures
+from scantling.verdict.result import FigureKey, Result, figure, figure_texts
 from scantling.verdict.verdicts import met
 
 from ..charts.palette import STEP
@@ -54,9 +54,9 @@ class Suggestion(NamedTuple):
     fields: Fields
 
 
-def bottleneck(given: Figures) -> Bottleneck | None:
+def bottleneck(figures: Figures) -> Bottleneck | None:
     """The largest part of the step beside the model's own arithmetic."""
-    parts, step = given.get("step_breakdown_s") or {}, figure(given, "step_s")
+    parts, step = figures.get("step_breakdown_s") or {}, figure(figures, "step_s")
     rest = {key: parts.get(key) or 0.0 for key in STEP if key not in _ARITHMETIC}
     if not step or not any(rest.values()):
         return None
@@ -66,8 +66,8 @@ def bottleneck(given: Figures) -> Bottleneck | None:
 
 def changed(before: Moment, now: Moment) -> str:
     """What moved between two moments of a session, and which bottleneck took over."""
-    text = f"{_moved(before.design, now.design)}: {_figures(before.given, now.given)}."
-    was, has = bottleneck(before.given), bottleneck(now.given)
+    text = f"{_moved(before.design, now.design)}: {_figures(before.figures, now.figures)}."
+    was, has = bottleneck(before.figures), bottleneck(now.figures)
     if not was or not has:
         return text
     if was.name == has.name:
@@ -127,11 +127,11 @@ def _scaled(cluster: Cluster) -> Iterator[tuple[str, Fields]]:
 def suggested(moment: Moment, judged: Sequence[Trial]) -> list[Suggestion]:
     """At most three moves: of an unmet design its nearest fixes, else the one that costs least, the
     one that ends first and the one with another bottleneck."""
-    given = moment.given
-    if not met(str(given.get("verdict"))):
-        fixes = [f for f in given["nearest_fixes"] if f.get("set")][:3]
+    figures = moment.figures
+    if not met(str(figures.get("verdict"))):
+        fixes = [f for f in figures["nearest_fixes"] if f.get("set")][:3]
         return [Suggestion("Mend", _effect(f["change"], f), f["set"]) for f in fixes]
-    own = bottleneck(given)
+    own = bottleneck(figures)
     if own is None:
         return []
     good = [trial for trial in judged if met(str(trial.figures.get("verdict")))]
@@ -142,8 +142,8 @@ def suggested(moment: Moment, judged: Sequence[Trial]) -> list[Suggestion]:
             good.remove(best)
             out.append(Suggestion(name, _effect(best.text, best.figures), best.fields))
 
-    take("Cheaper", _least(good, _cost, figure(given, "cost_usd") or 0.0))
-    take("Sooner", _least(good, _duration, _duration(given)))
+    take("Cheaper", _least(good, _cost, figure(figures, "cost_usd") or 0.0))
+    take("Sooner", _least(good, _duration, _duration(figures)))
     others = [trial for trial in good if _moves_on(trial.figures, own)]
     take("Another bottleneck", _least(others, _step, inf))
     return out
@@ -179,4 +179,4 @@ def _least(
 
 
 def _effect(change: str, after: Mapping[str, Any]) -> str:
-    return ", ".join([change, *shown_figures(after, {"likely.days": "", "likely.cost_usd": ""})])
+    return ", ".join([change, *figure_texts(after, {"likely.days": "", "likely.cost_usd": ""})])

@@ -28,7 +28,7 @@ class Point(TypedDict):
     """A design on another number of devices."""
 
     devices: int
-    given: Figures
+    figures: Figures
 
 
 _ALONG, _ACROSS = 11, 7  # values of a sweep over one input, and rows of one over two
@@ -66,8 +66,8 @@ def device_counts(
     counts = choices.with_value(counts, devices)
 
     def point(devices: int) -> Point | None:
-        given = assessed(judge, design, {"cluster.devices": devices})
-        return None if given is None else {"devices": devices, "given": given}
+        figures = assessed(judge, design, {"cluster.devices": devices})
+        return None if figures is None else {"devices": devices, "figures": figures}
 
     return len(counts), map(point, counts)
 
@@ -113,7 +113,7 @@ def _options(now: Moment, control: Control, state: ControlState) -> Along:
     options = [option for option in state.options if option["value"] not in empty]
     value = state.value
     if state.field.startswith("plan.") and value is None:
-        value = words.at(now.given, state.field)
+        value = words.at(now.figures, state.field)
     place = _place(options, value)
     step = max(1, len(options) // 24) if place >= 0 and control.coarse else 1
     offered = options[max(place, 0) % step :: step]

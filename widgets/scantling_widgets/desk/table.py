@@ -129,7 +129,7 @@ class Table(Opens):
     def _cell(self, record: Facts, name: str) -> Cell:
         key, value = self.spec.quantity(name), record.get(name)
         opens = self.spec.open_to_formula(name)
-        if self.spec.own and not isinstance(value, (int, float)):
+        if self.spec.extra_lines and not isinstance(value, (int, float)):
             value, opens = None, False
         return cell(self.text(key, record), value, key=key if opens else "")
 

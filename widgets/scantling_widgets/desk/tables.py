@@ -28,7 +28,7 @@ class TableSpec:
     prefix: str = ""
     quantities: Mapping[str, str] = field(default_factory=dict)
     opens: Lines | None = None
-    own: Mapping[str, str] = field(default_factory=dict)
+    extra_lines: Mapping[str, str] = field(default_factory=dict)
     action: str = ""  # what choosing a row does: its rows are other plans or designs
     empty: str = "Nothing to list for this design."
     sortable: bool = True
@@ -68,7 +68,7 @@ TOPOLOGIES = TableSpec(
     left=("what",),
     wrap=("what",),
     prefix="blueprint.topologies.",
-    own={
+    extra_lines={
         "Of": "what",
         "Kind": "kind",
         "Tiers": "tiers",
@@ -98,7 +98,7 @@ CROSSINGS = TableSpec(
     labels={"tp": "TP", "cp": "CP", "ep": "EP", "dp": "DP", "pp": "PP"},
     prefix="blueprint.crossings.",
     opens=("bytes", "capacity_bytes_per_s", "busy_s", "busy_share"),
-    own={"Of": "edge"},
+    extra_lines={"Of": "edge"},
     empty="Nothing leaves a scale-up domain.",
     sortable=False,
 )
@@ -337,7 +337,7 @@ DOMAINS = TableSpec(
     left=("what", "recovers"),
     wrap=("what", "recovers"),
     prefix="blueprint.domains.",
-    own={
+    extra_lines={
         "Of": "what",
         "At most in this run": "at_most_per_run",
         "Nearest copy": "copy",
@@ -362,7 +362,7 @@ RISKS = TableSpec(
     left=("risk", "mitigation", "owner"),
     wrap=("risk", "mitigation"),
     prefix="blueprint.risks.",
-    own={
+    extra_lines={
         "Of": "risk",
         "Evidence": "evidence",
         "Likelihood from": "likelihood_from",

@@ -27,7 +27,7 @@ from .panes import ControlsPane, HeadlinePane, MemoryPane, StepPane
 from .session import Judge, Openable, Session, assess
 
 
-class Shown(anywidget.AnyWidget):
+class PaneWidget(anywidget.AnyWidget):
     """A pane wherever a Jupyter kernel is behind it; its page's messages go through this widget."""
 
     _esm = front_end.script()
@@ -69,7 +69,7 @@ class Alone(Pane):
         self.pane.greeted(message)
 
 
-class Controls(Shown):
+class Controls(PaneWidget):
     """Inputs of some fields of the design, or of all.
 
     session : what they move. fields : paths of the design file, such as ["cluster.devices",
@@ -83,35 +83,35 @@ class Controls(Shown):
         super().__init__(Alone(pane), width="340px", min_width="300px")
 
 
-class Headline(Shown):
+class Headline(PaneWidget):
     """The headline numbers with their bands, and the sentence most worth knowing."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(Alone(HeadlinePane(session)))
 
 
-class MemoryChart(Shown):
+class MemoryChart(PaneWidget):
     """Memory of each pipeline stage against what a device has."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(Alone(MemoryPane(session)))
 
 
-class StepChart(Shown):
+class StepChart(PaneWidget):
     """One step in time, part by part."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(Alone(StepPane(session)))
 
 
-class Plans(Shown):
+class Plans(PaneWidget):
     """The best plans that fit, why others were refused; one click takes a plan."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(Alone(PlansPanel(session)))
 
 
-class Desk(Shown):
+class Desk(PaneWidget):
     """The whole desk, built of these parts and of its tabs.
 
     design : a session, or what one opens: a `scantling.Design`, the path of a design file, a link;

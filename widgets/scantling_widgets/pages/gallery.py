@@ -8,7 +8,7 @@ pages are built into build/site/gallery and published from there.
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,7 +80,7 @@ class Published(NamedTuple):
 
 
 @record
-class Beside:
+class Comparison:
     """A published figure beside what is predicted: by the design, and as the run's own row."""
 
     figure: Published
@@ -110,7 +110,7 @@ class Entry:
     name: str
     title: str
     data: Facts
-    compared: tuple[Beside, ...]
+    compared: tuple[Comparison, ...]
 
     @property
     def plan(self) -> str:
@@ -161,7 +161,7 @@ def published() -> list[Published]:
 
 def figures(data: Facts) -> dict[str, Any]:
     """Verdict, plan and headline figures of an assessment, as the table holds them."""
-    plan = data.get("plan") or {}
+    plan: Mapping[str, Any] = {**(data.get("plan") or {})}
     return {
         "verdict": data["verdict"],
         **{f"plan.{field}": plan.get(field) for field in PLAN},
@@ -173,7 +173,7 @@ def pages(site: Path) -> list[Entry]:
     """The reports of all designs, a thumbnail each and their index, into the folder `site`; returns
     the entries of the index. Raises DesignError naming a report that could not be made."""
     out, thumbnails = site / "pages", site / "thumbnails"
-    for done in run(designs().values(), out, told=_told):
+    for done in run(designs().values(), out, progress=_progress):
         if done.status != "done":
             raise DesignError(done.design, problem=f"has no report: {done.error}")
     results = {name: result_of(out / f"{name}.ipynb") for name in designs()}
@@ -188,7 +188,7 @@ def pages(site: Path) -> list[Entry]:
     return entries
 
 
-def _told(record: Record, done: int, total: int) -> None:
+def _progress(record: Record, done: int, total: int) -> None:
     outcome = record.error or record.headline.get("verdict")
     print(f"{done}/{total} {record.name}: {outcome}", flush=True)
 
@@ -213,7 +213,7 @@ def entry(name: str, data: Facts) -> Entry:
     for p in own:
         predicted = at(data, p.key)
         compared.append(
-            Beside(
+            Comparison(
                 figure=p,
                 predicted=predicted,
                 off=_off(predicted, p.published),

@@ -13,10 +13,10 @@ from scantling.verdict.record import Assessment
 from scantling_walkthroughs.published_figures import recreate as published_figures
 from scantling_walkthroughs.published_figures.record import Figure, Point
 
-from ..charts.published import bars, error, is_share, lines, picture, said, size
+from ..charts.published import bars, error, error_sentence, is_share, lines, picture, size
 from ..report.rendering import macros
 
-__all__ = ["bars", "error", "lines", "picture", "said", "size"]
+__all__ = ["bars", "error", "error_sentence", "lines", "picture", "size"]
 
 LONG = 32  # letters from which on a cell is wrapped
 
@@ -81,7 +81,7 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
         for texts in zip(*(columns[name] for name in names))
     ]
     html = macros().published(
-        said=said(recreation),
+        error_sentence=error_sentence(recreation),
         fitted=_fitted(figure),
         head=[Cell(name, name in words, False) for name in names],
         rows=rows[:most],
@@ -89,7 +89,7 @@ def table(id: str, only: str = "", most: int = 14) -> Html:
         misses=figure.misses,
         sources=[_source(*source) for source in recreation.sources[:5]],
     )
-    return Html(html=str(html), words=said(recreation))
+    return Html(html=str(html), words=error_sentence(recreation))
 
 
 def _columns(figure: Figure, points: Sequence[tuple[Point, float]]) -> dict[str, list[str]]:

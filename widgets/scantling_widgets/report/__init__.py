@@ -45,17 +45,17 @@ def read_design(parameters: Mapping[str, Any]) -> Design:
     a `design` change it.
     Raises DesignError, one line, for a wrong design and for a parameter that is neither.
     """
-    given: dict[str, Any] = {
+    stated: dict[str, Any] = {
         name: value
         for name, value in parameters.items()
         if isinstance(value, _PLAIN) and not name.startswith("_") and name not in _NOT_FIELDS
     }
     design = parameters.get("design")
     if design is None:
-        return Design.from_data(given)
-    given.pop("scantling", None)
+        return Design.from_data(stated)
+    stated.pop("scantling", None)
     read = _read(design)
-    return read.change(**given) if given else read
+    return read.change(**stated) if stated else read
 
 
 def _read(design: Any) -> Design:

@@ -61,13 +61,13 @@ def run(
     pdf: bool = False,
     force: bool = False,
     space: str = "default",
-    told: Callable[[Record, int, int], None] | None = None,
+    progress: Callable[[Record, int, int], None] | None = None,
 ) -> list[Record]:
     """Make the report of each design file into the folder `out`; return a record for each, in the
     order given.
 
-    Finished reports whose design, template and code have not changed are kept. `told(record, done,
-    all)` is called after each.
+    Finished reports whose design, template and code have not changed are kept. `progress(record,
+    done, all)` is called after each.
     `workers` local processes (as many as there are cores when left out), or a running Dask cluster
     by the address of its `scheduler`.
     """
@@ -79,8 +79,8 @@ def run(
 
     def settle(record: Record) -> None:
         records[record.name] = record
-        if told:
-            told(record, len(records), len(paths))
+        if progress:
+            progress(record, len(records), len(paths))
 
     todo: dict[str, Job] = {}
     for path, name in zip(paths, names):
@@ -165,7 +165,7 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
         exit=done.exit,
         error=done.error,
         headline={key: figure(done.assessment, key) for key in HEADLINE} if done.assessment else {},
-        plan=done.assessment.get("plan") or {},
+        plan={**(done.assessment.get("plan") or {})},
     )
     faulty = out / f"{done.name}.error.ipynb"
     if done.status == "done":

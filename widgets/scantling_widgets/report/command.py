@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 from scantling.cli.options import FOLDER
-from scantling.verdict.result import shown_figures
+from scantling.verdict.result import figure_texts
 from scantling.verdict.verdicts import VERDICTS
 
 from .batch import Record, run
@@ -71,7 +71,7 @@ def report(
             pdf=pdf,
             force=force,
             space="wide" if wide else "default",
-            told=lambda record, done, total: bar.update(1, record),
+            progress=lambda record, done, total: bar.update(1, record),
         )
     for record in records:
         click.echo(_line(record, Path(out)), err=record.status != "done")
@@ -84,7 +84,7 @@ def report(
 def _line(record: Record, out: Path) -> str:
     if record.status != "done":
         return f"{record.name}: {record.status}: {record.error}"
-    figures = shown_figures(
+    figures = figure_texts(
         record.headline, {"mfu_shown": "MFU ", "likely.days": "", "likely.cost_usd": ""}
     )
     called = VERDICTS[record.headline["verdict"]].name

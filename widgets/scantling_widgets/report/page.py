@@ -16,7 +16,7 @@ from .rendering import environment
 FULL, CROWDED = 2300, 3600
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _ABOUT = ": plan, step time, memory, days, cost and risks of a training run"
-_SHOWN = ("text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain")
+_KINDS = ("text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain")
 
 
 def page(notebook: Any, *, title: str, date: str, footer: str = "") -> str:
@@ -86,10 +86,10 @@ def output_html(output: Any) -> str:
         return ""
     if picture := data.get(pictures.PICTURE):
         return str(picture["figure"])
-    return _shown({kind: "".join(data[kind]) for kind in _SHOWN if data.get(kind)})
+    return _output({kind: "".join(data[kind]) for kind in _KINDS if data.get(kind)})
 
 
-def _shown(texts: Mapping[str, str]) -> str:
+def _output(texts: Mapping[str, str]) -> str:
     """An output by the first of these kinds that it has."""
     words = texts.get("text/plain", "")
     if html := texts.get("text/html"):

@@ -22,7 +22,7 @@ from scantling.base.show import (
 )
 from scantling.catalogue.words import Recompute, Schedule, Sharding
 from scantling.design.constraints import CONSTRAINTS
-from scantling.verdict.result import FigureKey, Result, band_of, shown_figures
+from scantling.verdict.result import FigureKey, Result, band_of, figure_texts
 from scantling.verdict.verdicts import VERDICTS
 
 # parts of a step beside matrix products
@@ -123,7 +123,7 @@ def fix_figures(fix: Mapping[str, Any]) -> str:
         "likely.cost_usd": "",
         "goodput": "goodput ",
     }
-    figures = shown_figures(fix, names)
+    figures = figure_texts(fix, names)
     return f" ({', '.join(figures)})" if figures else ""
 
 
@@ -212,7 +212,7 @@ def verdict_means(id: str) -> str:
     return VERDICTS[id].means
 
 
-def asked_by(field: str) -> str:
+def set_by(field: str) -> str:
     """A constraint by its words, where a figure says that it set it."""
     row = CONSTRAINTS.get(field.removeprefix("constraints."))
     return f"set by the ceiling of {row.name}" if row else field

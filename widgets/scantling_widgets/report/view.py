@@ -98,7 +98,7 @@ class View:
     @property
     def plan(self) -> dict[str, Any]:
         """The plan of the main phase; empty for an impossible design."""
-        return self.facts.get("plan") or {}
+        return {**(self.facts.get("plan") or {})}
 
     @property
     def endurance(self) -> EnduranceFigures:
@@ -211,7 +211,7 @@ def carried(data: Facts, tier: str) -> str:
     return ", ".join(axes)
 
 
-def given_fields(resolved: Resolved) -> list[tuple[str, str]]:
+def stated_fields(resolved: Resolved) -> list[tuple[str, str]]:
     """The fields that the design file gives: (dotted path, value)."""
     return [
         (path, value_text(value))

@@ -150,7 +150,7 @@ kinds.form = ({ model, el, draw, part }) => {
   function number(spec, row, id) {
     const input = make("input", "sd-number", row);
     input.id = id; input.type = "text"; input.inputMode = "decimal"; input.autocomplete = "off";
-    if (spec.made === "text") input.removeAttribute("inputmode");
+    if (spec.input_kind === "text") input.removeAttribute("inputmode");
     const unit = make("span", "sd-unit", row);
     let now = spec;
     input.addEventListener("focus", () => { holding = now.field; });
@@ -171,11 +171,11 @@ kinds.form = ({ model, el, draw, part }) => {
 
   function fresh(child) {
     const spec = child.state, row = draw(child.id), id = own + "-" + spec.field.replaceAll(".", "-");
-    row.className = "sd-row sd-kind-" + spec.made.replace("text", "number") + (spec.wide ? " sd-wide" : "");
+    row.className = "sd-row sd-kind-" + spec.input_kind.replace("text", "number") + (spec.wide ? " sd-wide" : "");
     row.dataset.field = spec.field;
     const label = make("label", "", row);
     label.htmlFor = id; label.textContent = spec.label;
-    const fill = made[spec.made](spec, row, id);
+    const fill = made[spec.input_kind](spec, row, id);
     const control = row.querySelector("input, select");
     const fault = make("div", "sd-fault", row);
     fault.id = id + "-fault";

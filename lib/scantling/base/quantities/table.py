@@ -34,13 +34,13 @@ class Quantity:
     convention: str = ""
 
     @property
-    def shown_unit(self) -> str:
+    def axis_unit(self) -> str:
         """The unit on a chart's axis, where all values of this quantity share one."""
         return _AXIS.get(self.kind, (self.unit, 1.0))[0]
 
     @property
     def scale(self) -> float:
-        """Divide a value by this to have it in `shown_unit`."""
+        """Divide a value by this to have it in `axis_unit`."""
         return _AXIS.get(self.kind, (self.unit, 1.0))[1]
 
 

@@ -150,15 +150,15 @@ class Dimensions:
     @property
     def local_heads(self) -> Column:
         """Heads of the layers with a window."""
-        return own_or(self.window_heads, self.heads)
+        return first_positive(self.window_heads, self.heads)
 
     @property
     def local_kv_heads(self) -> Column:
-        return own_or(self.window_kv_heads, self.kv_heads)
+        return first_positive(self.window_kv_heads, self.kv_heads)
 
     @property
     def local_head_dim(self) -> Column:
-        return own_or(self.window_head_dim, self.head_dim)
+        return first_positive(self.window_head_dim, self.head_dim)
 
     @property
     def local_sinks(self) -> Column:
@@ -172,9 +172,9 @@ def flag(value: Names, among: Lines) -> Column:
     return np.isin(np.asarray(value), among).astype(np.int64)
 
 
-def own_or(own: Column, usual: Column) -> Column:
+def first_positive(value: Column, usual: Column) -> Column:
     """The own number where there is one above 0, else the usual one."""
-    return usual + (own > 0) * (own - usual)
+    return usual + (value > 0) * (value - usual)
 
 
 def number(value: Any) -> Any:

@@ -16,7 +16,7 @@ from ...blocks.lightning import Lightning
 from ...blocks.mamba1 import Mamba1
 from ...blocks.mamba2 import Mamba2
 from ...blocks.mla import Mla
-from ...blocks.mlp import Bare, BesideMlp, Mlp, Still
+from ...blocks.mlp import Bare, DenseMlpOfMoe, Mlp, Still
 from ...blocks.moe import Moe
 from ...blocks.rglru import RgLru
 from ...blocks.shared import SharedUse, SharedWeights
@@ -297,8 +297,8 @@ def mlp(m: Dimensions, count: Column, norms: Column) -> Mlp:
     )
 
 
-def beside(m: Dimensions, count: Column, norms: Column) -> BesideMlp:
-    return BesideMlp(
+def dense_of_moe(m: Dimensions, count: Column, norms: Column) -> DenseMlpOfMoe:
+    return DenseMlpOfMoe(
         count=count,
         hidden=m.hidden,
         width=m.ffn_hidden,
@@ -440,7 +440,7 @@ WORDS: dict[str, Word] = {
     ),
     "local_mla": Word(build=window_mla, attends=True, in_patterns=False),
     # an MLP in a layer that has experts too, no mixer, no feed-forward
-    "beside": Word(build=beside, in_patterns=False),
+    "beside": Word(build=dense_of_moe, in_patterns=False),
     "still": Word(build=still, in_patterns=False),
     "bare": Word(build=bare, in_patterns=False),
 }

@@ -35,15 +35,15 @@ class Switch:
     # word of the field -> value of the switch (software_words.csv); empty: a number
     words: Mapping[str, float]
 
-    def of(self, said: Word) -> float:
+    def of(self, stated: Word) -> float:
         """The switch for what a field says."""
-        return float(self.words.get(str(said).lower(), said))
+        return float(self.words.get(str(stated).lower(), stated))
 
     def word(self, value: float) -> Word | None:
         """What a field would say for a value of the switch, the first word of equals; None for a
         number that the switch goes without."""
-        for word, own in self.words.items():
-            if own == value:
+        for word, code in self.words.items():
+            if code == value:
                 return {"true": True, "false": False}.get(word, word)
         return value or None
 

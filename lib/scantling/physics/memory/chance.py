@@ -6,7 +6,7 @@ median: a family of runs has settings of its own that nobody prints, so tails ar
 chance is nearer to 0 or 1 than they bear.
 """
 
-from math import acos, cos, exp, sqrt
+from math import acos, cos, sqrt
 from statistics import NormalDist
 
 import numpy as np
@@ -53,8 +53,9 @@ def oom_probability(total_bytes: Column, capacity_bytes: Column, spread: Column)
     return chance
 
 
-def most_bytes(capacity_bytes: float, probability: float, spread: float) -> float:
+def most_bytes(capacity_bytes: float, probability: float, spread: Column) -> Column:
     """The largest estimate whose `oom_probability` is at most `probability`: capacity x exp(t x
     spread), t the quantile of Student's t; no more than the capacity. [bytes]"""
     allowed = min(max(probability, LEAST), 0.5)
-    return capacity_bytes * exp(student_quantile(allowed) * spread)
+    most: Column = capacity_bytes * np.exp(student_quantile(allowed) * spread)
+    return most

@@ -181,12 +181,12 @@ def _of(stack: str, offsets: Offsets) -> MemoryConstants:
         values[name] *= facts.pop(name) / PRIORS[name].value
     unseen = CONTEXT_BYTES if figures in ("allocated", "reserved") else 0.0
     values["framework_bytes"] -= unseen  # the figures leave the context out
-    held_back = 0.0 if known or figures == "planned" else UNKNOWN_SHARE
+    unknown_share = 0.0 if known or figures == "planned" else UNKNOWN_SHARE
     return replace(
         GENERIC,
         **values,
         **facts,
         fragmentation=FRAGMENTATION[figures],
         unseen_bytes=unseen,
-        unseen_share=held_back + (FRAGMENTATION["device"] if figures == "allocated" else 0.0),
+        unseen_share=unknown_share + (FRAGMENTATION["device"] if figures == "allocated" else 0.0),
     )

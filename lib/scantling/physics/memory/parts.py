@@ -25,6 +25,7 @@ from ..cases import BF16, FP32, HOST_ALL, HOST_STATES, HSDP, ZERO1, ZERO2, ZERO3
 from ..layout import saved_for_weights, sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies
 from .constants import MemoryConstants
+from .dispatch import dispatcher_bytes, exchange_rows_bytes
 
 VEE = np.array([row.placement == "vee" for row in SCHEDULES.values()], dtype=float)
 MIRROR = np.array([row.placement == "mirror" for row in SCHEDULES.values()], dtype=float)
@@ -318,7 +319,8 @@ def exchange_buffers(c: Cases, sorts: Sequence[LayerSort]) -> Column:
     kv = s.mean("mixer", lambda b: b.exchanges().kv)
     buffers = buffers + (p.cp > 1) * (4.0 * kv) * t / p.tp
     buffers = buffers + k.dense_masks * k.pair_bytes * c.job.seq_len * t
-    return buffers + _largest(sorts, lambda x: x.rows) * (8.0 * s.hidden)
+    rows = exchange_rows_bytes(c, _largest(sorts, lambda x: x.rows))
+    return buffers + rows + dispatcher_bytes(c)
 
 
 def frame(c: Cases) -> Frame:

@@ -2,8 +2,9 @@
 every plan at once.
 
 Three pipeline devices can be the fullest: the first (most micro-batches in flight, the embedding),
-the second (one layer more where layers do not divide) and the last (the output head and the loss).
-Each is one evaluation of the same column arithmetic.
+the second (one layer more where layers do not divide) and the last (the output head and the loss);
+and, where leading dense layers reach beyond the first, the first one behind them. Each is one
+evaluation of the same column arithmetic.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from ...base.columns import Array, Column
 from ...base.records import Rows, pick, record
-from ...blocks.table import dense_before, plain_share
+from ...blocks.table import dense_before, few_dense, plain_share
 from ...catalogue.words import MEMORY_PARTS
 from ..cases import Cases
 from ..layout import splits, stands, totals
@@ -121,7 +122,8 @@ def memory(c: Cases) -> Memory:
     34 s b h: no logits, no schedule
     but 1F1B, no gathered layers, no framework.
 
-    Limits: where layers are alike, stages beyond the second are taken to be no fuller than it; MoE
+    Limits: where layers are alike, stages beyond the second, and beyond the leading dense layers,
+    are taken to be no fuller than these; MoE
     layers come last where a quarter or fewer are dense, else evenly; activations sent to the host
     are not in `host`.
 
@@ -176,7 +178,8 @@ def _three_places(c: Cases, f: Frame) -> list[tuple[bool | Array, Place]]:
     """(where it exists, Place) of the first, the second and the last device."""
     s, p = c.shape, c.plan
     pp = p.pp
-    first, middle, last = totals(s.layers, pp, stands(c))
+    first, most, last = totals(s.layers, pp, stands(c))
+    middle = most
     in_flight = in_flight_of(c, f, (0, 1, -1))
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
     if np.any(mirror):
@@ -186,15 +189,46 @@ def _three_places(c: Cases, f: Frame) -> list[tuple[bool | Array, Place]]:
     layers, ahead = (first, middle, last), (0, first, s.layers - last)
     counts = [_counts(c, f, before, of) for before, of in zip(ahead, layers)]
     if np.any(mirror):  # the outer devices share their layers
+        # the second device's twin stands near the end, behind the leading dense layers
+        twin = 2 * middle - most
+        second = _counts(c, f, first, most), _counts(c, f, s.layers - last - twin, twin)
+        means = [(x + y) / 2 for x, y in zip(*second)]
+        counts[1] = [np.where(mirror > 0, mean, x) for x, mean in zip(counts[1], means)]
         pairs = [(x, y, (x + y) / 2) for x, y in zip(counts[0], counts[2])]
         counts[0] = [np.where(mirror > 0, half, x) for x, _, half in pairs]
         counts[2] = [np.where(mirror > 0, half, y) for _, y, half in pairs]
     ends = 1.0 * (pp == 1)
-    return [
+    places: list[tuple[bool | Array, Place]] = [
         (True, _place(in_flight[0], counts[0], 1.0, ends, vee, mirror)),
         (pp > 2, _place(in_flight[1], counts[1], 0.0, 0.0, vee, mirror)),
-        (pp > 1, _place(in_flight[2], counts[2], 0.0, 1.0, vee, mirror)),
     ]
+    dense = np.where(few_dense(s), s.layers - s.moe_layers, 0)[()]
+    if np.any(dense > first):
+        places.append(_beyond_dense(c, f, dense, (first, most, last)))
+    return [*places, (pp > 1, _place(in_flight[2], counts[2], 0.0, 1.0, vee, mirror))]
+
+
+def _beyond_dense(
+    c: Cases, f: Frame, dense: Column, layers: tuple[Column, Column, Column]
+) -> tuple[bool | Array, Place]:
+    """(where it exists, Place) of the first device behind the `dense` leading layers, where these
+    reach beyond the first one: in a deep pipeline it is fuller than the second. `layers` of the
+    first, the fullest middle and the last stage; those with as many as the fullest come first."""
+    p, (first, most, last) = c.plan, layers
+    vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
+    fullest = c.shape.layers - first - last - (most - 1) * np.maximum(p.pp - 2, 0)
+    beyond = np.maximum(dense - first, 0)
+    in_fullest = np.minimum(beyond, fullest * most)
+    stage = np.ceil(in_fullest / np.maximum(most, 1))
+    stage = 1 + stage + np.ceil((beyond - in_fullest) / np.maximum(most - 1, 1))
+    # of a mirrored pair neither device may have dense layers
+    exists = (dense > first) & (stage <= np.where(mirror > 0, (p.pp - 1) // 2, p.pp - 2))
+    own = most - (stage > fullest)
+    twin = most - (p.pp - 1 - stage > fullest)
+    paired = np.where(fullest >= p.pp / 2, most, (own + twin) / 2)
+    counts = _counts(c, f, dense, np.where(mirror > 0, paired, own))
+    micro_batches = in_flight(p.schedule, p.pp, p.vpp, f.micro_batches, stage, f.split_saved)
+    return exists, _place(micro_batches, counts, 0.0, 0.0, vee, mirror)
 
 
 class Split(NamedTuple):

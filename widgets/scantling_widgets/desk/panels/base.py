@@ -29,7 +29,7 @@ class Panel(Pane):
     title: ClassVar[str] = ""
     always: ClassVar[bool] = False  # whether it has something for a design that no plan can hold
     of_a_run: ClassVar[bool] = False  # whether it speaks of a run, which needs a plan that fits
-    figures: ClassVar[Iterable[Figure[...]]] = ()  # the charts that it may show
+    charts: ClassVar[Iterable[Figure[...]]] = ()  # the charts that it may show
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
@@ -48,14 +48,14 @@ class Panel(Pane):
         return self.session.change(fields)
 
     @property
-    def given(self) -> Result:
+    def figures(self) -> Result:
         """Its assessment as data."""
-        return self.now.given
+        return self.now.figures
 
     # ------------------------------------------------------------ tables whose numbers open
     def list_of(self, spec: TableSpec) -> Table:
         """A table of the design on the desk."""
-        explain = self.explain_record(spec.own) if spec.own else self.explain
+        explain = self.explain_record(spec.extra_lines) if spec.extra_lines else self.explain
         return Table(spec, explain=explain, text=self.cell_text)
 
     def choice_of(self, spec: TableSpec, on_pick: Callable[[int], None]) -> Table:
@@ -69,16 +69,16 @@ class Panel(Pane):
         """What a number of this tab opens to."""
         return headline.explanation(self.session, key, facts, alone=alone)
 
-    def explain_record(self, own: Mapping[str, str]) -> Callable[[str, Facts], Opened]:
-        """What a number of a record of the blueprint opens to; `own`: {term: field of the record}
-        said below it."""
+    def explain_record(self, extra_lines: Mapping[str, str]) -> Callable[[str, Facts], Opened]:
+        """What a number of a record of the blueprint opens to; `extra_lines`: {term: field of the
+        record} said below it."""
 
         def explain(key: str, row: Facts) -> Opened:
-            out = words.opened(key, self.given, inputs(self.now, self.given), row)
+            out = words.opened(key, self.figures, inputs(self.now, self.figures), row)
             out["value"] = self.cell_text(key, row)
             out["lines"] += [
                 (term, words.named(field, row[field]))
-                for term, field in own.items()
+                for term, field in extra_lines.items()
                 if row.get(field) not in (None, "")
             ]
             return out
@@ -110,7 +110,7 @@ class Panel(Pane):
     def show(self) -> None:
         """Bring the tab up to date; does nothing when it already shows this design and this
         comparison."""
-        plan, over = self.given.get("plan"), self.of_a_run and not words.fits(self.given)
+        plan, over = self.figures.get("plan"), self.of_a_run and not words.fits(self.figures)
         if not self.always and (over or not plan):
             self.root.children, self._drawn = (theme.text(_OVER if plan else _NO_PLAN),), None
             return

@@ -98,9 +98,9 @@ class Compare(Panel):
         self.fields.columns = _headed(self.fields, heads)
         self.numbers.columns = _headed(self.numbers, heads)
         self.fields.rows = differing([one.design for one in kept], session.now.design)
-        given = [one.given for one in kept]
-        before = None if reference is None else reference.given
-        rows, facts = figures(given, before, session.now.given) if kept else ([], [])
+        kept_figures = [one.figures for one in kept]
+        before = None if reference is None else reference.figures
+        rows, facts = rows_of(kept_figures, before, session.now.figures) if kept else ([], [])
         self.numbers.fill(rows, facts)
 
 
@@ -152,7 +152,7 @@ def differing(kept: Sequence[Design], now: Design) -> list[Row]:
     ]
 
 
-def figures(
+def rows_of(
     kept: Sequence[Result], reference: Result | None, now: Result
 ) -> tuple[list[Row], list[Result]]:
     """A row for each figure that decides, the same or not: in each design that was kept and on the

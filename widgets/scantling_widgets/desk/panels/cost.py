@@ -20,7 +20,7 @@ class Cost(Panel):
     title = "Cost"
     of_a_run = True
 
-    figures = (frontier,)
+    charts = (frontier,)
 
     def build(self) -> Sequence[Part]:
         self.points: list[studies.Point] = []
@@ -59,10 +59,10 @@ class Cost(Panel):
         self.job.run()
 
     def draw(self) -> None:
-        lacks = headline.lacking(self.given)
+        lacks = headline.lacking(self.figures)
         self.why.hidden = not lacks
         self.why.value = f"<p>Dollars need {lacks}: set {_WHERE[lacks]}.</p>" if lacks else ""
-        cost = self.given.get("cost")
+        cost = self.figures.get("cost")
         rows: list[Row] = [*numbers("cost", cost or {})]
         carbon = _carbon(cost["carbon_kg"] if cost else {})
         facts = [*({} for _ in rows), *({"carbon_kg": kg} for kg in carbon.values())]
@@ -90,14 +90,14 @@ class Cost(Panel):
         return self.of.design.change(one) != self.now.design.change(one)
 
     def _show_sweep(self) -> None:
-        frontier.show(self.chart, self.given, points=self.points)
+        frontier.show(self.chart, self.figures, points=self.points)
         self.sweep.note = "Swept for an earlier design; sweep again." if self._stale() else ""
         names = self.sweep.names[1:]
         rows: list[Row] = [
-            [cell(f"{p['devices']:,}", p["devices"]), *self.sweep.cells(p["given"], names)]
+            [cell(f"{p['devices']:,}", p["devices"]), *self.sweep.cells(p["figures"], names)]
             for p in self.points
         ]
-        self.sweep.fill(rows, [p["given"] for p in self.points])
+        self.sweep.fill(rows, [p["figures"] for p in self.points])
 
     def _pick(self, index: int) -> None:
         if 0 <= index < len(self.points):

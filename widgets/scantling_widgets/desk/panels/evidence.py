@@ -17,7 +17,7 @@ from .base import Panel
 class Evidence(Panel):
     title = "Evidence"
 
-    figures = (evidence,)
+    charts = (evidence,)
 
     def build(self) -> Sequence[Part]:
         self.text = theme.text()
@@ -50,18 +50,18 @@ class Evidence(Panel):
         ]
 
     def draw(self) -> None:
-        given = self.given
+        figures = self.figures
         self.text.value = (
-            f"<p>MFU <b>{show('mfu', given['mfu'])}</b>, band {band_of(given, 'mfu')} "
-            f"({given['band_tier']}): four of five such runs lie inside.</p>"
+            f"<p>MFU <b>{show('mfu', figures['mfu'])}</b>, band {band_of(figures, 'mfu')} "
+            f"({figures['band_tier']}): four of five such runs lie inside.</p>"
         )
-        evidence.show(self.chart, given)
-        runs = given["nearest_runs"]
+        evidence.show(self.chart, figures)
+        runs = figures["nearest_runs"]
         self.runs.fill([self._run(run) for run in runs], runs)
         self.assumed.rows = [
-            [str(row["field"]), _value(row), str(row["why"])] for row in given["assumed"]
+            [str(row["field"]), _value(row), str(row["why"])] for row in figures["assumed"]
         ]
-        self.avoid.show(given["avoid"])
+        self.avoid.show(figures["avoid"])
 
     def _run(self, run: Mapping[str, Any]) -> list[Cell]:
         cells = dict(zip(self.runs.names, self.runs.cells(run)))

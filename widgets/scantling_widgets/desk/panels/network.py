@@ -25,7 +25,7 @@ _EDGES = {
 class Network(Panel):
     title = "Network"
 
-    figures = (*nodes.values(), site, matrix, traffic)
+    charts = (*nodes.values(), site, matrix, traffic)
 
     def build(self) -> Sequence[Part]:
         self.placement: Mapping[str, Any] = {}
@@ -102,15 +102,15 @@ class Network(Panel):
         ]
 
     def draw(self) -> None:
-        given, result = self.given, self.now.result
+        figures, result = self.figures, self.now.result
         self.placement, network = (part(result, n).as_dict() for n in ("placement", "network"))
         self._show_nodes()
-        matrix.show(self.matrix, given, network=network)
-        site.show(self.site, given, placement=self.placement)
-        self.table.show(given["communication"])
-        traffic.show(self.chart, given)
+        matrix.show(self.matrix, figures, network=network)
+        site.show(self.site, figures, placement=self.placement)
+        self.table.show(figures["communication"])
+        traffic.show(self.chart, figures)
         self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
-        self.why.value = theme.lines(row["text"] for row in given["why"])
+        self.why.value = theme.lines(row["text"] for row in figures["why"])
         self.edges.show([edge | edge["by_axis"] for edge in network["crossings"]])
         others = [o["topology"] | o for o in network["alternatives"]]
         self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
@@ -120,7 +120,7 @@ class Network(Panel):
     def _show_nodes(self) -> None:
         by, p = self.by.value, self.placement
         self.cluster.spec = nodes[by].spec(True)
-        nodes[by].show(self.cluster, self.given, placement=p, by=by)
+        nodes[by].show(self.cluster, self.figures, placement=p, by=by)
         self.note.value = theme.dim(
             f"{several(p['devices'], 'device')}: {several(p['node_count'], 'node')} of "
             f"{p['per_node']}, {several(p['unit_count'], 'leaf unit')}, "

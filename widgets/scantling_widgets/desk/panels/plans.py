@@ -21,7 +21,7 @@ _PINS = set(PlanSpec.model_fields) - _FREE
 class Plans(Panel):
     title = "Plans"
 
-    figures = (candidates,)
+    charts = (candidates,)
 
     def build(self) -> Sequence[Part]:
         self.table = self.choice_of(tables.PLANS, self._pick)
@@ -51,8 +51,8 @@ class Plans(Panel):
         ]
 
     def draw(self) -> None:
-        given = self.given
-        self._plans, plan = given["candidates"], given["plan"]
+        figures = self.figures
+        self._plans, plan = figures["candidates"], figures["plan"]
         listed = self._plans[:_LISTED]
         table = self.table
         shown = [c for c in table.names if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
@@ -62,11 +62,11 @@ class Plans(Panel):
         table.fill(rows, listed)
         own = (i for i, p in enumerate(listed) if all(p.get(c) == plan.get(c) for c in pins))
         table.chosen = next(own, -1)
-        timed, legal = (in_text(given, key) for key in ("evaluated", "legal"))
+        timed, legal = (in_text(figures, key) for key in ("evaluated", "legal"))
         table.note = f"The best of {timed} timed, {legal} legal."
-        rejected = sorted(given["rejected"].items(), key=lambda item: -item[1])
+        rejected = sorted(figures["rejected"].items(), key=lambda item: -item[1])
         self.rejected.rows = [[reason, cell(show("rejected", n), n)] for reason, n in rejected]
-        candidates.show(self.chart, given)
+        candidates.show(self.chart, figures)
 
     def _pick(self, index: int) -> None:
         if 0 <= index < len(self._plans):

@@ -23,7 +23,7 @@ class Reliability(Panel):
     title = "Reliability"
     of_a_run = True
 
-    figures = (goodput, badput, spares, ladder)
+    charts = (goodput, badput, spares, ladder)
 
     def build(self) -> Sequence[Part]:
         self.advice, self.harmless, self.half = theme.text(), theme.text(), theme.text()
@@ -97,17 +97,17 @@ class Reliability(Panel):
 
     def draw(self) -> None:
         result = self.now.result
-        goodput.show(self.curve, self.given)
-        badput.show(self.lost, self.given)
-        spares.show(self.spares, self.given, waiting=waiting(result.endurance))
-        self.table.rows = numbers("endurance", self.given["endurance"])
+        goodput.show(self.curve, self.figures)
+        badput.show(self.lost, self.figures)
+        spares.show(self.spares, self.figures, waiting=waiting(result.endurance))
+        self.table.rows = numbers("endurance", self.figures["endurance"])
         domains, risks, lived = (part(result, name).as_dict() for name in _PARTS)
         counted = f"No tokens are named: counted over {show('days', domains['run']['days'])}."
         self.domains.note = self.risks.note = "" if domains["run"]["of_the_run"] else counted
         self.domains.show(domains["rows"])
         self.risks.show(risks["rows"])
         self.advice.value = theme.lines(domains["advice"]) if domains["advice"] else ""
-        ladder.show(self.steps, self.given, rungs=lived["ladder"])
+        ladder.show(self.steps, self.figures, rungs=lived["ladder"])
         self.rungs.show(lived["ladder"])
         self.starts.show(lived["starts"])
         self.elastic.show(lived["elastic"])

@@ -205,13 +205,14 @@ class Report(Panel):
         step = of_design(reading, self.now.design)
         learned = calibration([step] if step else [], [reading])
         self.log_download.give("calibration.yaml", dump(learned).encode())
-        before = band_of(self.given, "step_s")
+        before = band_of(self.figures, "step_s")
         done = self._put(self.now.design.change({"calibration": learned}), "")
         if done or step is None or not step.measured_s:
             return done
         self.log_status.value = _status(
             f"A step took {seconds(step.measured_s)}; {seconds(step.foretold_s)} ({before}) was "
-            f"foretold, {seconds(self.given['step_s'])} ({band_of(self.given, 'step_s')}) is now."
+            f"foretold, {seconds(self.figures['step_s'])} ({band_of(self.figures, 'step_s')}) is "
+            "now."
         )
         return ""
 

@@ -18,7 +18,7 @@ from .base import Panel
 class Roofline(Panel):
     title = "Roofline"
 
-    figures = (kernels, links)
+    charts = (kernels, links)
 
     def build(self) -> Sequence[Part]:
         self.note = theme.text()
@@ -57,8 +57,8 @@ class Roofline(Panel):
         assert record is not None, "the tab is shown of designs with a plan"
         roof = record.as_dict()
         rows, axes = roof["kernels"], roof["axes"]
-        kernels.show(self.kernels, self.given, roof=roof)
-        links.show(self.links, self.given, roof=roof)
+        kernels.show(self.kernels, self.figures, roof=roof)
+        links.show(self.links, self.figures, roof=roof)
         self.key.show([entry(KERNELS[k["kernel"]], k["label"], share(k["share"])) for k in rows])
         achieved = record_text("roofline.achieved_flops", roof)
         ridge = record_text("roofline.ridge", roof)

@@ -8,7 +8,7 @@ from scantling.physics.schedule import Layout
 
 from ...charts.livechart import LiveChart
 from ...charts.parts import Drop, Part
-from ...charts.schedule import gantt, gantt_of, held, laid, split, words_of
+from ...charts.schedule import gantt, gantt_of, in_flight, laid, split, words_of
 from .. import tables, theme
 from .base import Panel
 
@@ -31,25 +31,25 @@ _SIMPLE = "Forward, input gradients and weight gradients drawn equally long; tra
 class Schedule(Panel):
     title = "Schedule"
 
-    figures = (gantt, split, laid, held)
+    charts = (gantt, split, laid, in_flight)
 
     def build(self) -> Sequence[Part]:
         self.chosen, self.drawing = False, False
         self.none = theme.text(_ONE_STAGE)
-        self.note, self.own_note, self.other_note = theme.text(), theme.text(), theme.text()
+        self.note, self.planned_note, self.other_note = theme.text(), theme.text(), theme.text()
         self.kinds = self.list_of(tables.BLOCK_KINDS)
         self.other = Drop("Compare with", [row.name for row in pipeline.SCHEDULES.values()])
         self.window = Drop("Draw", _WINDOWS.items())
-        self.own, self.another = gantt.live(), gantt.live()
-        self.laid, self.held = laid.live(), held.live()
+        self.planned, self.another = gantt.live(), gantt.live()
+        self.laid, self.in_flight = laid.live(), in_flight.live()
         self.other.on("index", self._compare)
         self.window.on("index", lambda _: self.draw())
         self.pictures = [
             theme.row(self.other, self.window, self.note),
             theme.card(
                 "The plan's schedule",
-                self.own_note,
-                self.own,
+                self.planned_note,
+                self.planned,
                 see="Each row is a stage and each block a micro-batch: the white is the bubble.",
             ),
             theme.card(
@@ -59,8 +59,8 @@ class Schedule(Panel):
                 see="Whether another order of the same passes leaves less white.",
             ),
             theme.card(
-                held.title,
-                self.held,
+                in_flight.title,
+                self.in_flight,
                 see="The stage that keeps most micro-batches at once decides the memory of "
                 "activations.",
             ),
@@ -78,40 +78,40 @@ class Schedule(Panel):
             self.chosen = True
             self.draw()
 
-    def _propose(self, own: str) -> None:
+    def _propose(self, planned: str) -> None:
         """Until somebody chooses: beside the plan's own schedule, the plain one."""
         self.drawing = True
-        self.other.value = "gpipe" if own == "1f1b" else "1f1b"
+        self.other.value = "gpipe" if planned == "1f1b" else "1f1b"
         self.drawing = False
 
     def draw(self) -> None:
-        plan = self.given["plan"]
+        plan = self.figures["plan"]
         if not self.chosen:
             self._propose(plan["schedule"])
         stages, batches = plan["pp"], plan["grad_accum"]
         for box in self.pictures:
             box.hidden = stages == 1
         self.none.hidden = stages > 1
-        self.strip.hidden = stages == 1 and len(self.given["stages"][0]["blocks"]) == 1
-        laid.show(self.laid, self.given)
-        self.kinds.show(self.given["blocks"])
+        self.strip.hidden = stages == 1 and len(self.figures["stages"][0]["blocks"]) == 1
+        laid.show(self.laid, self.figures)
+        self.kinds.show(self.figures["blocks"])
         if stages == 1:
             return
         pp, m = min(stages, _STAGES), min(batches, _BATCHES)
         cut = f" Drawn: {pp} of {stages} stages, {m} of {batches} micro-batches."
         self.note.value = theme.dim(_SIMPLE + ("" if (pp, m) == (stages, batches) else cut))
         vpp = plan["vpp"] or 1
-        own = lay_out(plan["schedule"], pp, vpp, m)
+        planned = lay_out(plan["schedule"], pp, vpp, m)
         other = lay_out(self.other.value, pp, vpp, m)
-        self._show_layout(self.own, self.own_note, *own)
+        self._show_layout(self.planned, self.planned_note, *planned)
         self._show_layout(self.another, self.other_note, *other)
-        layouts = [layout for layout, _ in (own, other) if layout]
-        held.show(self.held, self.given, layouts=layouts)
+        layouts = [layout for layout, _ in (planned, other) if layout]
+        in_flight.show(self.in_flight, self.figures, layouts=layouts)
 
     def _show_layout(self, chart: LiveChart, note: Part, layout: Layout | None, text: str) -> None:
         figure = gantt_of(layout)
         chart.spec = figure.spec()
-        figure.show(chart, self.given, layout, self.window.value)
+        figure.show(chart, self.figures, layout, self.window.value)
         note.value = f"<p>{theme.escape(text)}</p>"
 
 

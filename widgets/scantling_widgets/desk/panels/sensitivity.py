@@ -39,7 +39,7 @@ _EDGE = (
 class Sensitivity(Panel):
     title = "Sensitivity"
 
-    figures = (*tornado.values(), *line.values(), *heat.values())
+    charts = (*tornado.values(), *line.values(), *heat.values())
 
     def build(self) -> Sequence[Part]:
         self.rows: list[Swing] = []
@@ -51,7 +51,7 @@ class Sensitivity(Panel):
         self.table = self.choice_of(tables.SWEEP, self._pick)
         self.what = Drop("What moves", [(label(key), key) for key in tornado])
         self.along, self.across = Drop("Along", [("", "")]), Drop("and against", [("", "")])
-        self.what.value = next(key for key in tornado if self.given.get(key) is not None)
+        self.what.value = next(key for key in tornado if self.figures.get(key) is not None)
         self.job = Job("Vary the inputs", self._start, self._step, self.ended)
         self.sweep_job = Job("Sweep", self._sweep_start, self._sweep_step, self.ended)
         self.chart = tornado[self.what.value].live()
@@ -106,13 +106,13 @@ class Sensitivity(Panel):
         old = (
             "Drawn for an earlier design; vary again. " if mine and not _same(self.of, now) else ""
         )
-        if now.given.get(key) is None:
-            lacks = headline.lacking(now.given).removeprefix("a ")
+        if now.figures.get(key) is None:
+            lacks = headline.lacking(now.figures).removeprefix("a ")
             old = f"This design has no {label(key).lower()}: it names no {lacks}. "
         self.note.value = theme.dim(old + _SEARCHED)
         self.chart.spec = tornado[key].spec()
-        given = self.of.given if mine and self.of is not None else now.given
-        tornado[key].show(self.chart, given, rows=mine, key=key)
+        figures = self.of.figures if mine and self.of is not None else now.figures
+        tornado[key].show(self.chart, figures, rows=mine, key=key)
 
     # ------------------------------------------------------------ sweeps
     def _offer(self) -> None:
@@ -148,7 +148,7 @@ class Sensitivity(Panel):
     def _show_sweep(self) -> None:
         key = self.what.value
         if self.swept is None:
-            line[key].show(self.map, self.given, key=key)
+            line[key].show(self.map, self.figures, key=key)
             self.sweep_note.value = theme.dim(_SWEPT)
             return
         of, along, across = self.swept
@@ -168,7 +168,7 @@ class Sensitivity(Panel):
         self.map.spec = titled_axes(line[key].spec(True), {"x": along.name})
         line[key].show(
             self.map,
-            of.given,
+            of.figures,
             cells=self.cells,
             key=key,
             texts=along.texts,
@@ -182,7 +182,7 @@ class Sensitivity(Panel):
         here = across.now * len(along.values) + along.now
         heat[key].show(
             self.map,
-            of.given,
+            of.figures,
             cells=self.cells,
             key=key,
             rows=across.texts,

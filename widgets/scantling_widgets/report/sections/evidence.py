@@ -25,7 +25,7 @@ from ..blocks import (
     strong,
 )
 from ..phrases import in_unit, whole
-from ..view import View, appendix, given_fields
+from ..view import View, appendix, stated_fields
 
 MOST_POINTS, MOST_RUNS = 12, 8  # measured steps and published runs that are listed
 
@@ -135,7 +135,7 @@ def evidence(view: View) -> Section | None:
             *columns("Run", "Accelerator", "Devices#", "Plan", "MFU#", "Predicted#", "Differences"),
             Column(title="Source", css="long"),
         ),
-        rows=[_own_row(view), *map(_run_row, a["nearest_runs"][:MOST_RUNS])],
+        rows=[_design_row(view), *map(_run_row, a["nearest_runs"][:MOST_RUNS])],
     )
     blocks: list[Block] = [Heading(text="Nearest published runs"), table]
     without = a.get("without_single_source")
@@ -144,7 +144,7 @@ def evidence(view: View) -> Section | None:
     return Section(id="evidence", blocks=blocks)
 
 
-def _own_row(view: View) -> Row:
+def _design_row(view: View) -> Row:
     a = view.facts
     spread = band("mfu", a["mfu_low"], a["mfu_high"])
     return Row(
@@ -191,11 +191,11 @@ def _one_source(without: WithoutLoneSources) -> Markup:
 def assumptions(view: View) -> Section:
     """Every input: what the design gives, and what was assumed by which rule."""
     assumed = view.facts.get("assumed") or [row.row() for row in view.resolved.assumed]
-    given = [Row(cells=(path, value, "given")) for path, value in given_fields(view.resolved)]
+    stated = [Row(cells=(path, value, "given")) for path, value in stated_fields(view.resolved)]
     table = Table(
         columns=columns("Field", "Value", "From"),
         rows=[
-            *given,
+            *stated,
             *(
                 Row(
                     cells=(row["field"], value_text(row["value"]), f"assumed: {row['why']}"),

@@ -52,7 +52,7 @@ def _tensor(view: View) -> Markup | None:
     else:
         where = line(strong(f"across the {link}"), f", over {fabric(cluster.scale_out)}")
     return line(
-        strong(f"Tensor parallel {p['tp']}"), f"{sequence}, ", where, ".", _told(view, "tp")
+        strong(f"Tensor parallel {p['tp']}"), f"{sequence}, ", where, ".", _reason(view, "tp")
     )
 
 
@@ -62,7 +62,7 @@ def _context(view: View) -> Markup | None:
         return None
     kind = f" ({p['cp_type']})" if p.get("cp_type") else ""
     text = f"{kind}, the sequence of {whole(view.job.seq_len)} tokens cut over it."
-    return line(strong(f"Context parallel {p['cp']}"), text, _told(view, "cp"))
+    return line(strong(f"Context parallel {p['cp']}"), text, _reason(view, "cp"))
 
 
 def _pipeline(view: View) -> Markup | None:
@@ -76,7 +76,7 @@ def _pipeline(view: View) -> Markup | None:
     )
     bubble = strong(f"bubble {share(view.facts['bubble_fraction'])}")
     name = strong(f"Pipeline parallel {p['pp']}")
-    return line(name, text, bubble, " of it.", _told(view, "pp"))
+    return line(name, text, bubble, " of it.", _reason(view, "pp"))
 
 
 def _experts(view: View) -> Markup | None:
@@ -84,7 +84,7 @@ def _experts(view: View) -> Markup | None:
     if p["ep"] > 1:
         tensor = f", each expert over {p['etp']} tensor ranks" if (p.get("etp") or 1) > 1 else ""
         text = f", {model.experts} experts, top-{model.top_k}{tensor}."
-        return line(strong(f"Expert parallel {p['ep']}"), text, _told(view, "ep"))
+        return line(strong(f"Expert parallel {p['ep']}"), text, _reason(view, "ep"))
     if not model.experts:
         return None
     text = f": every rank of a stage holds the {model.experts} experts of its layers."
@@ -97,7 +97,7 @@ def _data(view: View) -> Markup | None:
         return None
     groups = f" inside groups of {p['shard_group']}" if p["sharding"] == "hsdp" else ""
     name = strong(f"Data parallel {p['dp']}, {sharding_name(p['sharding'])}")
-    return line(name, f"{groups}.", _told(view, "dp"))
+    return line(name, f"{groups}.", _reason(view, "dp"))
 
 
 def _batch(view: View) -> Markup:
@@ -126,7 +126,7 @@ def tier_name(view: View, tier: str) -> str:
     return fabric(tier)
 
 
-def _told(view: View, axis: str) -> Markup:
+def _reason(view: View, axis: str) -> Markup:
     """What an axis buys and costs: the library's own line where it has one, the traffic where it
     has not."""
     lines, traffic = view.why(axis), view.traffic(axis)

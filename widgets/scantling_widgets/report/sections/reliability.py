@@ -25,7 +25,7 @@ from ..blocks import (
     rows,
     strong,
 )
-from ..phrases import asked_by, in_unit, nodes, sentence, upfirst, whole
+from ..phrases import in_unit, nodes, sentence, set_by, upfirst, whole
 from ..view import View
 from .summary import impact, overrun
 
@@ -90,7 +90,7 @@ def _causes(view: View) -> Markup | None:
 
 def _checkpoint(view: View) -> Markup:
     a, e = view.facts, view.endurance
-    by = f" ({asked_by(e['interval_set_by'])})" if e.get("interval_set_by") else ""
+    by = f" ({set_by(e['interval_set_by'])})" if e.get("interval_set_by") else ""
     text = (
         f"{by}: {size(a['checkpoint_bytes'])} a copy, {seconds(e.get('checkpoint_stall_s'))} of "
         f"stall, safe after {seconds(e.get('checkpoint_durable_s'))}, overhead "
