@@ -162,7 +162,7 @@ def test_step_picture_ends_where_the_step_ends(desk):
 
 def test_the_step_picture_names_each_part_with_its_amount(desk):
     """A row for each part beside its bar, and none for parts that the step does not have."""
-   .figures = desk.session.now.given
+    given = desk.session.now.figures
     data = charts.step.data(given)
     parts = {charts.STEP[key].name: v for key, v in given["step_breakdown_s"].items() if v}
     rows = data["rows"]["row"]
