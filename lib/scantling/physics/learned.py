@@ -154,22 +154,24 @@ def apart(a: Marks, b: Marks, j: int, nearness: Mapping[str, float]) -> Array:
 def alike(a: Marks, b: Marks, j: int, before: SitePriors) -> Array:
     """Covariance of what no constant explains with that of run j of `b`: unexplained^2 e^-apart."""
     near: Array = np.exp(-apart(a, b, j, before.nearness))
-    return before.unexplained**2 * near
+    near *= before.unexplained**2
+    return near
 
 
 def covariance(a: Marks, b: Marks, sd: Array, before: SitePriors) -> Array:
     """Covariance of ln(measured / foretold) before a step is seen, scatter left out: what the
     constants share, J sd^2 J^T, and what no constant explains."""
     shared: Array = (a.slopes * sd**2) @ b.slopes.T
-    return shared + np.stack([alike(a, b, j, before) for j in range(len(b.sizes))], axis=1)
+    shared += np.stack([alike(a, b, j, before) for j in range(len(b.sizes))], axis=1)
+    return shared
 
 
 def variance_before(runs: Marks, sd: Array) -> Array:
     """Variance of ln(measured / foretold) of runs at a site of which no step was measured."""
     before = priors()
     moved: Array = ((runs.slopes * sd) ** 2).sum(axis=1)
-    moved = moved + before.unexplained**2
-    return moved + before.scatter**2
+    moved += before.unexplained**2 + before.scatter**2
+    return moved
 
 
 class Weighed(NamedTuple):
