@@ -27,6 +27,8 @@ def read(a: Assessment, result: Result, facts: Facts) -> list[object]:
         result["missed"][0]["chances"],  # type: ignore[typeddict-item]  # no such column
         figure(result, "mtbf"),  # type: ignore[call-overload]  # no such figure
         a.figures("mtbf"),  # type: ignore[arg-type]  # no such figure
+        a.plan["tensor"],  # type: ignore[typeddict-item]  # no such axis
+        a.chosen.phase.pins["tensor"],  # type: ignore[typeddict-item]  # no such axis
     ]
 
 

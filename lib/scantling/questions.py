@@ -16,10 +16,13 @@ from .base.columns import Array
 from .base.displayed import Table
 from .base.errors import DesignError
 from .base.plugins import function
+from .design.design import Design
 from .plans.leaderboard import Columns, search as _search
 from .plans.space import Space
+from .runs.plan_rows import table_of_plans
 from .runs.predict import predict as _predict
 from .runs.read import TableLike, table_of_user
+from .verdict.record import Assessment
 from .verdict.result import Line
 
 if TYPE_CHECKING:
@@ -63,18 +66,21 @@ def fixes(design: AssessmentLike) -> list[dict[str, Any]]:
 
 
 def predict(
-    runs: "TableLike | DataFrame", calibration: str | Path | None = None
+    runs: "TableLike | DataFrame | Design | Assessment", calibration: str | Path | None = None
 ) -> "DataFrame | dict[str, Array]":
     """Predictions for rows in the run-table format; blank with an `error` where a row cannot be
     computed. None of the measured columns is read. A pandas DataFrame where pandas is installed,
     else a mapping of columns.
 
-    runs : the path of a table, a frame, or a mapping of columns. calibration : path of a
-    calibration file.
+    runs : the path of a table, a frame, a mapping of columns, or a design or an assessment: the
+    plans of its phases as rows. calibration : path of a calibration file.
     The columns are those of `scantling predict`: step_time_s [s], tokens_per_s_per_device,
-    model_tflops_per_device, mfu with its 80 % band, hfu, memory_bytes, fits, what was assumed.
-    Raises DesignError for what is no table of runs.
+    model_tflops_per_device, mfu with its 80 % band, hfu, memory_bytes, fits, days and cost_usd
+    where the row has tokens and a price, what was assumed.
+    Raises DesignError for what is no table of runs, and for a design that no row can say.
     """
+    if isinstance(runs, (Design, Assessment)):
+        runs = table_of_plans(planned(runs))
     return _predict(table_of_user(runs), calibration)
 
 

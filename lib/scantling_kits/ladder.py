@@ -4,7 +4,7 @@ each with what it should show, so that a bad cable is found on eight devices."""
 from collections.abc import Mapping
 from dataclasses import replace
 from math import gcd
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 from scantling import catalogue
 from scantling.base.errors import DesignError
@@ -12,6 +12,7 @@ from scantling.catalogue.models.patterns import counts_of, layers_of, written
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Sharding
 from scantling.endure.first_step import first_step
+from scantling.plans.words import PlanRow
 from scantling.verdict.assess import assess
 from scantling_site.rollout.burn_in import Test, acceptance_limits
 
@@ -154,7 +155,7 @@ class Rung(TypedDict):
     nodes: int
     devices: int
     layers: int
-    plan: dict[str, Any]
+    plan: PlanRow
     global_batch: int
     seq_len: int
     step_s: float
@@ -182,7 +183,7 @@ def expectations(name: str, launch: LaunchPlan, tests: Mapping[str, Test]) -> Ru
         nodes=launch.nodes,
         devices=launch.devices,
         layers=launch.model.layers,
-        plan=launch.plan.as_dict(),
+        plan=launch.plan.row,
         global_batch=launch.phase.global_batch,
         seq_len=launch.phase.seq_len,
         step_s=launch.step_s,

@@ -16,7 +16,7 @@ from scantling.catalogue.words import Recompute, Sharding
 from scantling.design.design import Design
 from scantling.plans.enumerate import divisors
 from scantling.plans.space import DEFAULT, Space
-from scantling.plans.words import KEYS
+from scantling.plans.words import KEYS, PlanRow
 from scantling.verdict.assess import assess
 from scantling.verdict.record import Assessment
 
@@ -113,9 +113,7 @@ def rebuilt(wanted: LaunchPlan, model: Model, model_gaps: list[Gap]) -> Assessme
     raise Inexpressible(wanted.to, model_gaps, free.why)
 
 
-def faster(
-    wanted: LaunchPlan, hard: list[Gap], launch: LaunchPlan
-) -> tuple[dict[str, Any], float] | None:
+def faster(wanted: LaunchPlan, hard: list[Gap], launch: LaunchPlan) -> tuple[PlanRow, float] | None:
     """(plan, step_s) of the search among all that the framework can express, where that is at least
     5 % faster than the nearest plan; else None."""
     if not wanted.phase.pins:
@@ -125,7 +123,7 @@ def faster(
         return None
     if trial.step_s >= FASTER * launch.step_s:
         return None
-    return dict(trial.plan), trial.step_s
+    return trial.plan, trial.step_s
 
 
 def change_of(wanted: LaunchPlan, hard: list[Gap]) -> Change:

@@ -306,12 +306,12 @@ def gap_text(gap: Gap) -> str:
 
 def compared(launch: LaunchPlan) -> str:
     """The kit's plan beside the one that was assessed."""
-    plan = short(launch.plan.as_dict())
+    plan = short(launch.plan.row)
     if not launch.gaps:
         return f"Nothing of this plan: {plan}."
     longer = (launch.step_s / launch.assessed_step_s - 1) * 100
     return (
-        f"Assessed: {short(launch.assessed.as_dict())}, {launch.assessed_step_s:.3g} s a step. "
+        f"Assessed: {short(launch.assessed.row)}, {launch.assessed_step_s:.3g} s a step. "
         f"This kit: {plan}, {launch.step_s:.3g} s a step ({longer:+.1f} %)."
     )
 

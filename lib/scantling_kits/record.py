@@ -18,6 +18,7 @@ from scantling.design.resolved import Phase
 from scantling.endure.spares import Segments, segments
 from scantling.physics.software import Software
 from scantling.plans.space import Space
+from scantling.plans.words import PlanRow
 from scantling.verdict.record import Assessment, Numbers
 from scantling.verdict.result import Line
 from scantling_site.rollout.watch import hang_timeout_s
@@ -236,7 +237,7 @@ class LaunchPlan:
     run_tokens: float = 0.0  # of all phases; 0 where a design names none
     leaf_nodes: int = 1  # nodes below one set of leaf switches of the network
     # (plan, step_s) of what the framework runs clearly faster once the design's own pins may move
-    faster: tuple[dict[str, Any], float] | None = None
+    faster: tuple[PlanRow, float] | None = None
 
     @property
     def parameters(self) -> int:

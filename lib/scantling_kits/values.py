@@ -1,11 +1,13 @@
 """Plain values that a launch plan and the files of a kit are made of."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple, TypedDict
 
 from scantling.base.columns import Column
 from scantling.base.records import record
 from scantling.catalogue.words import MEMORY_PARTS
+from scantling.plans.words import PlanRow
 
 
 @record
@@ -26,7 +28,7 @@ class Plan:
     micro_batch: int  # sequences
     grad_accum: int  # micro-batches of a replica in a step
     recompute: str
-    recompute_modules: list[str]
+    recompute_modules: Sequence[str]
     recompute_layers: int  # of a stage
     layer_split: str
     layout: list[list[int]]  # first layer and end of each virtual stage; [] where even
@@ -37,6 +39,33 @@ class Plan:
     def as_dict(self) -> dict[str, Any]:
         """The plan by its keys."""
         return asdict(self)
+
+    @property
+    def row(self) -> PlanRow:
+        """The plan as an assessment has it."""
+        return PlanRow(
+            tp=self.tp,
+            cp=self.cp,
+            pp=self.pp,
+            vpp=self.vpp,
+            dp=self.dp,
+            ep=self.ep,
+            etp=self.etp,
+            sp=self.sp,
+            sharding=self.sharding,
+            shard_group=self.shard_group,
+            schedule=self.schedule,
+            micro_batch=self.micro_batch,
+            grad_accum=self.grad_accum,
+            recompute=self.recompute,
+            recompute_modules=self.recompute_modules,
+            recompute_layers=self.recompute_layers,
+            layer_split=self.layer_split,
+            layout=self.layout,
+            cp_type=self.cp_type,
+            offload=self.offload,
+            precision=self.precision,
+        )
 
 
 @record

@@ -10,6 +10,7 @@ from scantling.base.records import Known, Lines, Record, record
 from scantling.base.units import DAY_S
 from scantling.catalogue.words import DEGREES
 from scantling.endure.first_step import BY_RECOVERY
+from scantling.plans.words import fields_of_plan
 from scantling.verdict.assess import assess
 from scantling.verdict.numbers import useful_s
 
@@ -288,7 +289,8 @@ class Differences:
 
 def differences(before: Site, after: Site) -> Differences:
     """What the phase of one site changes of that of another."""
-    plans = [(axis, before.plan[axis], after.plan[axis]) for axis in AXES]
+    old, new = (fields_of_plan(site.plan, AXES) for site in (before, after))
+    plans = [(axis, old[axis], new[axis]) for axis in AXES]
     return Differences(
         plan={axis: f"{was} to {becomes}" for axis, was, becomes in plans if was != becomes},
         optimizer=before.phase.optimizer != after.phase.optimizer,

@@ -21,6 +21,7 @@ from scantling.physics.cases import Cases
 from scantling.physics.communication import communication
 from scantling.physics.step import step_time
 from scantling.physics.wires import Link
+from scantling.plans.words import PlanRow
 from scantling.verdict.numbers import tied
 from scantling.verdict.record import Assessment, Chosen
 
@@ -113,7 +114,7 @@ class Site:
         return self.chosen.case
 
     @property
-    def plan(self) -> dict[str, Any]:
+    def plan(self) -> PlanRow:
         """Degrees and switches of the plan, in the keys of `design --json`."""
         return self.chosen.plan
 

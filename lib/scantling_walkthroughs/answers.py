@@ -27,7 +27,7 @@ def right_answer(question: Question) -> Any:
 
 def right_plan(question: Plan) -> dict[str, Any]:
     """The fields of the best plan that the question names, and those that are not left out."""
-    best = assess(question.design).plan
+    best: Mapping[str, Any] = {**assess(question.design).plan}
     usual = ("tp", "pp", "dp", "cp", "ep", "sharding", "micro_batch")
     plan = {}
     for name in dict.fromkeys((*question.names, *usual)):

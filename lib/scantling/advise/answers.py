@@ -9,9 +9,11 @@ from typing import Any
 
 from ..base.units import DAY_S
 from ..catalogue.scaling_laws import LAWS, allocations, compute_optimal, loss, tokens_to_loss
+from ..design.constraints import CONSTRAINTS
 from ..design.design import Design
 from ..plans.enumerate import divisors
 from ..plans.space import COARSE, DEFAULT, Space
+from ..plans.words import fields_of_plan
 from ..verdict.assess import assess, changed
 from ..verdict.record import Assessment
 from ..verdict.result import FigureName, LargestActive, LawRow, ToLoss
@@ -109,7 +111,7 @@ def longest_sequence(design: Design) -> Answer | None:
 
 def _pinned(now: Assessment, *names: str) -> dict[str, Any]:
     """The changes that pin fields of the plan to what they are."""
-    return {f"plan.{name}": now.plan[name] for name in names}
+    return {f"plan.{name}": value for name, value in fields_of_plan(now.plan, names).items()}
 
 
 def biggest_micro_batch(design: Design) -> Answer | None:
@@ -221,7 +223,8 @@ def largest_model(design: Design) -> Answer | None:
     resolved = assess(design).resolved
     counted = [phase.tokens for phase in resolved.phases]
     tokens = None if None in counted else sum(n for n in counted if n is not None)
-    stated = resolved.constraints.stated().keys() & {"deadline_days", "budget_usd"}
+    of_runs = [field for field, row in CONSTRAINTS.items() if row.promise is not None]
+    stated = [field for field in of_runs if field in resolved.constraints.stated()]
     if tokens is None and stated:
         raise ValueError(
             f"job.tokens is needed beside constraints.{min(stated)}; without tokens ask "

@@ -16,6 +16,7 @@ from ..catalogue.scaling_laws import (
 )
 from ..design.resolved import Phase
 from ..physics.cases import devices
+from ..plans.words import fields_of_plan
 from ..verdict.limits import guessed_batch
 from ..verdict.record import Assessment
 from .alternatives import alternatives
@@ -133,7 +134,7 @@ def reshapes_of(assessment: Assessment, most: int = SHAPES) -> list[Row]:
         if plan["dp"] == now.plan["dp"] and plan["micro_batch"] == now.plan["micro_batch"]:
             continue
         reshapes.append(
-            {name: plan[name] for name in SHAPE}
+            fields_of_plan(plan, SHAPE)
             | {
                 "devices_used": int(used[i]),
                 "step_s": float(search.step_s[i]),

@@ -139,9 +139,10 @@ def figures(results: Sequence[Result]) -> list[Row]:
 def plans(results: Sequence[Result]) -> list[Row]:
     """A row for each field in which the plans of the results differ."""
     rows = []
+    rows_of_plans: list[Mapping[str, Any]] = [{**(result.get("plan") or {})} for result in results]
     for field in PLAN:
         key = f"plan.{field}"
-        values = [(result.get("plan") or {}).get(field) for result in results]
+        values = [plan.get(field) for plan in rows_of_plans]
         if any(value is not None for value in values):
             rows.append(_row("plan", key, quantity(key).label, values))
     return [row for row in rows if row.differs]

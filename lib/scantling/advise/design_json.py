@@ -30,15 +30,16 @@ def announced(assessment: Assessment) -> str | None:
     return None
 
 
-def kit_gaps(assessment: Assessment) -> list[str]:
+def kit_gaps(assessment: Assessment) -> list[str] | None:
     """What of the design the launch kit of its stack cannot say, and what its own plan comes to;
-    empty where no kit is installed."""
-    if "kit_gaps" not in entries(FUNCTIONS):
-        return []
+    empty where the kit runs the very plan. None where no kit was looked at: none is installed, or
+    the design names no stack."""
+    if "kit_gaps" not in entries(FUNCTIONS) or assessment.resolved.stack is None:
+        return None
     try:
         lines: list[str] = function("kit_gaps")(assessment)
     except DesignError:  # an extra that is not installed
-        return []
+        return None
     return lines
 
 
@@ -74,7 +75,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         "unread": [words.stated() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
         "to_loss": to_loss(assessment, target) if target and advice else None,
-        "kit": kit_gaps(assessment) if advice else [],
+        "kit": kit_gaps(assessment) if advice else None,
         "no_effect": inert(assessment) if advice else [],
         "batch": batch_guide(assessment) if advice else {},
         "nearest_fixes": near,

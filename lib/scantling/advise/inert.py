@@ -6,6 +6,7 @@ from typing import Any
 
 from ..catalogue.stacks import software_switches
 from ..catalogue.words import TOPOLOGIES, Schedule
+from ..plans.words import fields_of_plan
 from ..verdict.assess import changed
 from ..verdict.record import Assessment
 from ..verdict.result import FigureName
@@ -47,7 +48,7 @@ def inert(assessment: Assessment) -> list[str]:
     no figure, with the reason. Empty where no plan fits."""
     if not assessment.fits:
         return []
-    pins = {f"plan.{name}": assessment.plan[name] for name in PINS}
+    pins = {f"plan.{name}": value for name, value in fields_of_plan(assessment.plan, PINS).items()}
     before = assessment.figures(*FIGURES)
     lines = []
     for path, others in _watched(assessment):

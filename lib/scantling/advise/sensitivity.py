@@ -222,9 +222,12 @@ def _of_the_plan(assessment: Assessment) -> Iterator[Input | None]:
         return
     pins = assessment.design.plan.stated()
     plan = assessment.chosen.plan
-    for field, what in (("micro_batch", "Micro-batch"), ("tp", "TP")):
+    for field, what, now in (
+        ("micro_batch", "Micro-batch", plan["micro_batch"]),
+        ("tp", "TP", plan["tp"]),
+    ):
         if field not in pins:
-            half, twice = plan[field] // 2, plan[field] * 2
+            half, twice = now // 2, now * 2
             yield _input(
                 what,
                 f"plan.{field}",

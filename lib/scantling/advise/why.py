@@ -14,7 +14,7 @@ from ..physics.cases import devices
 from ..physics.communication import communication
 from ..physics.step import Step, step_time
 from ..plans.evaluate import Search
-from ..plans.words import short
+from ..plans.words import degrees_of, short
 from ..verdict.record import Assessment, Chosen
 from ..verdict.result import Line
 from ..verdict.texts import loss_name
@@ -59,7 +59,7 @@ def why(assessment: Assessment) -> list[Line]:
 
 def _axis(search: Search, chosen: Chosen, axis: Axis, traffic: Mapping[str, Any] | None) -> str:
     """An axis: where its traffic goes, and its neighbouring values."""
-    value = chosen.plan[axis]
+    value = degrees_of(chosen.plan)[axis]
     text = f"{axis} {value}"
     if traffic:
         text += (
@@ -81,7 +81,7 @@ def _neighbour(search: Search, chosen: Chosen, axis: Axis, above: bool) -> str:
     """What the next value of an axis, above or below today's, that leaves hardly a device idle
     would cost (else the next at all), at the best setting of everything else."""
     values = search.column(axis)
-    today = chosen.plan[axis]
+    today = degrees_of(chosen.plan)[axis]
     side = values > today if above else values < today
     if not side.any() or not chosen.fits:
         return ""

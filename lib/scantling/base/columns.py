@@ -6,3 +6,4 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]  # shape (n,) unless said otherwise; numbers, codes or truth values
 Column = float | Array  # scalars broadcast
+Truth = bool | Array

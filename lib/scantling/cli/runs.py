@@ -12,10 +12,12 @@ from ..base.json import text
 from ..base.show import percent
 from ..runs.compare import validate_frame
 from ..runs.frames import frame_of, need_pandas
+from ..runs.plan_rows import plan_rows
 from ..runs.predict import COUNTS, predicted_columns
 from ..runs.read import named_table
 from ..runs.run_columns import template
 from ..runs.table import to_csv
+from .common import possible
 from .options import PATH
 from .tables import print_rows
 
@@ -27,7 +29,8 @@ from .tables import print_rows
     "--template",
     "as_template",
     is_flag=True,
-    help="Write an empty table instead: every column explained, one worked row.",
+    help="Write a table instead, every column explained: one worked row, or the plan of the design "
+    "file that stands in the place of RUNS_CSV.",
 )
 @click.option(
     "--calibration",
@@ -38,7 +41,8 @@ from .tables import print_rows
 def predict(runs_csv: str | None, output: str, as_template: bool, calibration: str | None) -> None:
     """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
     if as_template:
-        write_text(output, template(), force=True)
+        rows = plan_rows(possible(runs_csv)) if runs_csv else []
+        write_text(output, template(rows), force=True)
         return
     if runs_csv is None:
         raise DesignError("RUNS_CSV", problem="is missing", allowed="a table, or --template")

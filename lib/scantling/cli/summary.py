@@ -15,7 +15,7 @@ from ..base.show import params, seconds, share, size, value_text
 from ..catalogue.words import MEMORY_PARTS
 from ..physics.bands import NearRun
 from ..physics.kinds import Kind
-from ..plans.words import PlanRow, short
+from ..plans.words import PlanRow, fields_of_plan, short
 from ..verdict.result import FigureKey, Result, band_of
 from ..verdict.texts import PINNED, verdict_sentence
 from ..verdict.verdicts import met
@@ -142,8 +142,8 @@ def _plan_in_full(plan: PlanRow) -> str:
     quiet = dict(_QUIET)
     if plan["sharding"] != "hsdp":
         quiet["shard_group"] = plan["shard_group"]
-    fields = [key for key in _PLAN if plan[key] not in (None, quiet.get(key))]
-    return " · ".join(f"{key} {plan[key]}" for key in fields)
+    fields = fields_of_plan(plan, _PLAN).items()
+    return " · ".join(f"{key} {x}" for key, x in fields if x not in (None, quiet.get(key)))
 
 
 def _memory_bars(memory: Mapping[str, float], out: Console) -> None:
@@ -236,7 +236,7 @@ def _sections(result: Result, width: int, short: bool) -> Iterator[Text]:
         "Not tried": result["not_tried"],
         "Find out first": map(texts.worth_knowing, result["measure_first"]),
         "Active parameters": [texts.active(active)] if active else [],
-        "Launch kit": result["kit"],
+        "Launch kit": result["kit"] or [],
         "No effect": result["no_effect"],
         "Avoid": map(avoid, result["avoid"]),
         "Why this plan": (row["text"] for row in result["why"]),

@@ -3,11 +3,14 @@ shows them."""
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from ..base.plugins import Table
 from ..base.quantities.table import show
 from ..base.records import record
+
+# chances that the whole run keeps to a constraint, in `promise` of `design --json`
+PromiseKey = Literal["deadline_kept", "budget_kept"]
 
 
 class Remedy(StrEnum):
@@ -33,6 +36,7 @@ class Constraint:
     scale: float = 1.0  # units of the figure in one unit of the field
     helped_by: tuple[Remedy, ...] = ()
     computed: bool = True  # whether a number answers it, which may be missing
+    promise: PromiseKey | None = None  # of `promise`: the chance that the whole run keeps to it
 
     def shown(self, value: Any) -> str:
         """A value in the unit of the field as people read it."""
@@ -126,6 +130,7 @@ _SHIPPED = (
         relaxed=_later,
         band="days",
         helped_by=(Remedy.MORE_OF_IT,),
+        promise="deadline_kept",
     ),
     Constraint(
         field="budget_usd",
@@ -136,6 +141,7 @@ _SHIPPED = (
         relaxed=_dearer,
         band="cost_usd",
         helped_by=(Remedy.MORE_OF_IT, Remedy.FEWER_DEVICES),
+        promise="budget_kept",
     ),
     Constraint(
         field="min_mfu",

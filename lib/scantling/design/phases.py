@@ -26,7 +26,8 @@ from ..catalogue.words import (
 from .cluster import Cluster
 from .design import Design
 from .fields import defaults
-from .resolved import Phase, Pins
+from .pins import pins_from
+from .resolved import Phase
 from .schema import PhaseSpec, StackSpec
 
 SEQ_LEN = 4096  # tokens, where neither the job nor the model's row has a context
@@ -73,7 +74,11 @@ def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], l
 
 
 def _phase(
-    new: Derived, pins: Pins, machine: Machine, stack: str | StackSpec | None, usual_name: str
+    new: Derived,
+    pins: dict[str, Any],
+    machine: Machine,
+    stack: str | StackSpec | None,
+    usual_name: str,
 ) -> Phase:
     """One phase; the switches of the software are taken out of the pins."""
     seq_len = _seq_len(new, machine.model)
@@ -100,7 +105,7 @@ def _phase(
         precision=precision,
         software=software | _released(stack),
         optimizer=optimizer,
-        pins=pins,
+        pins=pins_from(pins),
         evaluation_hours=new.take("evaluation_hours", hours, rule),
         from_checkpoint=bool(new.stated.get("from_checkpoint")),
         name=new.stated.get("name") or usual_name,
@@ -126,7 +131,7 @@ def _offloaded_modules(away: Mapping[str, Any] | None, remat: str) -> tuple[str,
     return () if OffloadModule.LAYERS in modules else modules
 
 
-def _pins(stated: Mapping[str, Any]) -> Pins:
+def _pins(stated: Mapping[str, Any]) -> dict[str, Any]:
     """The pins of a phase, with those that others imply: modules that are recomputed, and the runs
     of layers that make the stages."""
     pins = dict(stated)
@@ -215,7 +220,7 @@ def _usual_precision(chip: Accelerator) -> tuple[str, str]:
 
 
 def _software(
-    new: Derived, pins: Pins, does: Stack, concerned: Mapping[str, bool]
+    new: Derived, pins: dict[str, Any], does: Stack, concerned: Mapping[str, bool]
 ) -> dict[str, float]:
     """Switches of the software that the design sets, taken out of the pins; the stack's own are
     noted where they decide anything (`concerned`: what a switch is for -> whether it does)."""

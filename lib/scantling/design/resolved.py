@@ -11,11 +11,11 @@ from ..catalogue.stacks import stack
 from .cluster import Cluster
 from .corpus import Corpus
 from .design import Design
+from .pins import Pins
 from .schema import Checkpoint, Constraints, Prices, Reliability
 
 MAX_OOM = 0.05  # chance of going out of memory that a search allows: one run in twenty
 Offered = tuple[str | float, ...]  # values of an axis of a plan
-Pins = dict[str, Any]  # field of PlanSpec -> the value that the design pins it to
 
 
 class Calibration(Protocol):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, Truth
 from ..base.files import csv_rows
 from ..base.records import Rows
 from ..catalogue.families import family as family_of
@@ -28,7 +28,6 @@ from .constants import calibration, gather
 from .named import Offsets
 from .step import rates, step_time
 
-Truth = bool | Array
 # seconds below which a step is small: what the host does shows
 SMALL_STEP_S = 0.5
 # degrees of freedom of the distribution: one family in six is off by more than a third

@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 
 from .. import catalogue
-from ..base.columns import Column
+from ..base.columns import Column, Truth
 from ..base.records import record
 from ..blocks.table import Shape
 from ..catalogue.families import Family, family
@@ -91,14 +91,14 @@ def job_of(
     seq_len: Column,
     global_batch: Column,
     *,
-    optimizer: str = "adamw",
+    optimizers: Sequence[str] = ("adamw",),
     grad_bytes: Column = math.nan,
     half: Column = 0.0,
 ) -> Job:
-    """What one step must do; `grad_bytes` where a row or a plan states them, nan: what the stack
-    keeps. `half` is 1 where weights, gradients and states are all in 16 bit: half of the moments,
-    and no fp32 copy."""
-    states = catalogue.optimizer(optimizer)
+    """What one step must do under the optimizer of each, or one for all; `grad_bytes` where a row
+    or a plan states them, nan: what the stack keeps. `half` is 1 where weights, gradients and
+    states are all in 16 bit: half of the moments, and no fp32 copy."""
+    states = [catalogue.optimizer(name) for name in optimizers]
     codes = np.array([precision_code(p) for p in precisions])
     by_stack = [
         min(
@@ -111,9 +111,9 @@ def job_of(
         seq_len=seq_len,
         global_batch=global_batch,
         precision=codes if len(codes) > 1 else int(codes[0]),
-        optimizer_bytes=states.moment_bytes * (1 - half / 2),
-        newton_schulz=states.newton_schulz,
-        master_bytes=states.master_bytes * (1 - half),
+        optimizer_bytes=column([one.moment_bytes for one in states]) * (1 - half / 2),
+        newton_schulz=column([one.newton_schulz for one in states]),
+        master_bytes=column([one.master_bytes for one in states]) * (1 - half),
         grad_bytes=column(np.ravel(np.where(np.isnan(grad_bytes), by_stack, grad_bytes))),
     )
 
@@ -135,18 +135,18 @@ def software_of(
     stated: Mapping[str, Column],
     *,
     precision: Code = 0,
-    planned: bool = False,
+    planned: Truth = False,
 ) -> Software:
     """What each stack's kernels and runtime do under the plan's columns.
 
     `stated` holds switches of Software that a row states, nan where it does not; `precision`:
-    codes. `planned`: the run is to come, and has what the stack offers by now.
+    codes. `planned`: where the run is to come, and has what the stack offers by now.
     """
     switches = usual_switches(stacks, chips, stated)
     if np.any(shape.moe_layers):
         switches = expert_switches(stacks, shape, plan, switches, stated, precision)
-        if planned and stacks[0].planned:
-            switches |= planned_switches(stacks[0], chips[0], shape, plan, switches, stated)
+        if np.any(planned) and any(s.planned for s in stacks):
+            switches |= planned_switches(stacks, chips, shape, plan, switches, stated, planned)
     keeps = column([s.keeps_gathered for s in stacks])
     reshard = np.where((keeps > 0) & (plan.pp > 1), 0.0, switches["reshard"])[()]
     switches["reshard"] = stated_or(stated, "reshard", reshard)
@@ -200,27 +200,32 @@ def expert_switches(
 
 
 def planned_switches(
-    stack: Stack,
-    chip: Accelerator,
+    stacks: Sequence[Stack],
+    chips: Sequence[Accelerator],
     shape: Shape,
     plan: Plan,
     switches: Mapping[str, Column],
     stated: Mapping[str, Column],
+    planned: Truth,
 ) -> dict[str, Column]:
-    """What a run that is to come has of what its stack offers by now."""
-    able = family(chip.family).modern  # DeepEP and HybridEP: Hopper and later
-    offered = {name: stated_or(stated, name, able * value) for name, value in stack.planned.items()}
+    """What runs that are to come have of what their stack offers by now."""
+    able = column([family(c.family).modern for c in chips])  # DeepEP and HybridEP: Hopper and later
+    offers = (column([bool(s.planned) for s in stacks]) > 0) & planned
+    later = dict(switches)
+    for name in {name for s in stacks for name in s.planned}:
+        value = column([s.planned.get(name, math.nan) for s in stacks]) * able
+        value = np.where(np.isnan(value), switches[name], value)
+        later[name] = np.where(offers, stated_or(stated, name, value), switches[name])[()]
     # beside chunks of other micro-batches alone: Megatron-Core's transformer_config.py
     overlaps = np.isin(plan.schedule, DUALPIPES) | (
         ((plan.pp == 1) | (plan.vpp > 1)) & (plan.recompute != FULL)
     )
-    overlap = offered.get("ep_overlap", switches["ep_overlap"])
-    limit = np.where(shape.count("mla") > 0, NODE_LIMIT, 0.0)[()]
-    return {
-        **offered,
-        "ep_overlap": np.where(overlaps, overlap, 0.0)[()],
-        "group_limit": stated_or(stated, "group_limit", limit),
-    }
+    overlap = np.where(overlaps, later["ep_overlap"], 0.0)
+    usual = np.where(shape.count("mla") > 0, NODE_LIMIT, 0.0)
+    limit = stated_or(stated, "group_limit", usual)
+    later["ep_overlap"] = np.where(offers, overlap, switches["ep_overlap"])[()]
+    later["group_limit"] = np.where(offers, limit, switches["group_limit"])[()]
+    return later
 
 
 def engine_switches(
@@ -314,7 +319,7 @@ def situation(resolved: Resolved, phase: Phase) -> Situation:
         [phase.precision],
         float(phase.seq_len),
         float(phase.global_batch),
-        optimizer=phase.optimizer,
+        optimizers=[phase.optimizer],
         grad_bytes=phase.software.get("grad_bytes", math.nan),
     )
     job = replace(job, **ingest.reads(resolved))

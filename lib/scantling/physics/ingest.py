@@ -9,9 +9,9 @@ from ..design.resolved import Resolved
 from .cases import Cases
 
 
-def token_bytes(vocab: int) -> int:
+def token_bytes(vocab: Column) -> Column:
     """Bytes of a token in memory-mapped shards: 2 for a vocabulary of up to 65,536, else 4."""
-    return 2 if vocab <= 2**16 else 4
+    return np.where(vocab <= 2**16, 2.0, 4.0)[()]
 
 
 class Reads(TypedDict):
@@ -27,7 +27,7 @@ def reads(resolved: Resolved) -> Reads:
     corpus = resolved.corpus
     rate, sequences = corpus.read_gbytes_per_s, corpus.reads_per_s
     return {
-        "token_bytes": float(token_bytes(resolved.model.vocab)),
+        "token_bytes": float(token_bytes(float(resolved.model.vocab))),
         "read_bytes_per_s": np.inf if rate is None else 1e9 * rate,
         "reads_per_s": np.inf if sequences is None else sequences,
     }

@@ -72,17 +72,28 @@ def weights(c: Cases) -> tuple[tuple[float, ...], float]:
     that of the average layer: what a cut goes by. The same for every plan of a job and on every
     chip, so that a faster one never cuts otherwise: one sequence on the usual chip, experts on
     eight."""
-    one, usual = c.take(slice(1)), accelerator(USUAL_ACCELERATOR)
+    case = on_usual_chip(c.take(slice(1)))
+    each = sort_shares(case)[sorts_of(c.shape)[1], 0]
+    return tuple(each.tolist()), tail_weight(case)
+
+
+def on_usual_chip(one: Cases) -> Cases:
+    """One sequence of a case on the usual chip, experts on eight."""
+    usual = accelerator(USUAL_ACCELERATOR)
     chip = replace(
         one.chip,
         bf16_flops=usual.half_flops,
         linear_flops=usual.half_flops * one.chip.linear_flops / one.chip.bf16_flops,
         hbm_bytes_per_s=usual.hbm_bytes_per_s,
     )
-    case = replace(one, chip=chip, plan=Plan(ep=8))
-    tail = logits_s(case) / both_ways(layer_time(case)) + c.shape.mtp_depth
-    each = sort_shares(case)[sorts_of(c.shape)[1], 0]
-    return tuple(each.tolist()), np.ravel(tail)[0]
+    return replace(one, chip=chip, plan=Plan(ep=8))
+
+
+def tail_weight(case: Cases) -> float:
+    """Kernels' time of what stands on the last stage besides its layers over that of the average
+    layer."""
+    tail = logits_s(case) / both_ways(layer_time(case)) + case.shape.mtp_depth
+    return float(np.ravel(tail)[0])
 
 
 def fewer(layers: Column, pp: Column, stands: Column) -> tuple[Column, Column]:
@@ -101,7 +112,18 @@ def stands(c: Cases, tail: float | None = None) -> Column:
     balanced = np.equal(c.plan.layer_split, BALANCED)
     if not np.any(balanced):
         return usual
+    if np.ndim(c.shape.layers):
+        return _stands_of_rows(c, balanced, usual)
     return np.where(balanced, np.ceil(tail or weights(c)[1]), usual)
+
+
+def _stands_of_rows(c: Cases, balanced: Array, usual: Column) -> Array:
+    """`stands` where every row has a model of its own."""
+    n = len(c)
+    rows = np.array(np.broadcast_to(usual, n), float)
+    for i in np.flatnonzero(np.broadcast_to(balanced, n)):
+        rows[i] = np.ceil(tail_weight(on_usual_chip(c.take(slice(i, i + 1)))))
+    return rows
 
 
 def totals(layers: Column, pp: Column, stands: Column) -> tuple[Column, Column, Column]:

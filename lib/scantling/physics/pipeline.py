@@ -14,12 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, Truth
 from ..base.records import Lines, record
 from ..catalogue import words
 
 SCHEDULE_NAMES: Lines = words.SCHEDULES
-Truth = bool | Array
 
 
 def bubble_1f1b(p: Column, F: Column, B: Column, W: Column) -> Column:

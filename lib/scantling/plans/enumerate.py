@@ -5,7 +5,7 @@ crossed one axis at a time and cut by the laws as soon as a law can be told, so 
 axes never exists.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..base.records import record
 from ..catalogue.models.shape import Model, shape_of
 from ..catalogue.words import Recompute
 from ..design.cluster import Cluster
+from ..design.pins import Pins, pin
 from ..design.resolved import Phase
 from ..physics.cases import FULL, HSDP, ZERO2, Plan, accumulated, code
 from ..physics.layout import gains
@@ -27,7 +28,6 @@ from .words import CODED
 
 ANY = -1  # of `under`: any schedule may follow
 
-Pins = Mapping[str, Any]  # fields of the plan that are fixed; None is as good as absent
 Columns = dict[str, Array]  # the axes laid out so far, a row a plan
 
 
@@ -89,8 +89,9 @@ class Question:
         self, name: str, default: Sequence[Any] | Array | None = None
     ) -> Sequence[Any] | Array:
         """The pin of an axis alone, else `default`, or the values of the space."""
-        if self.pins.get(name) is not None:
-            return (self.pins[name],)
+        pinned = pin(self.pins, name)
+        if pinned is not None:
+            return (pinned,)
         if default is not None:
             return default
         values: tuple[Any, ...] = vars(self.space)[name]
@@ -183,9 +184,9 @@ def _replica_counts(q: Question) -> Array:
     batch = q.phase.global_batch
     table: Array = divisors(batch)
     table = table[table % q.cluster.shares == 0]
-    for name in ("micro_batch", "grad_accum"):
-        if q.pins.get(name):
-            table = table[batch % (table * q.pins[name]) == 0]
+    for parts in (q.pins.get("micro_batch"), q.pins.get("grad_accum")):
+        if parts:
+            table = table[batch % (table * parts) == 0]
     if not table.size:
         allowed = f"a divisor of the global batch {batch:,}"
         raise DesignError("plan.micro_batch", q.pins.get("micro_batch"), allowed)
@@ -395,8 +396,8 @@ def _lawful(c: Columns, stage: Stage, q: Question) -> Columns:
         c = keep(c, q.keeps(law, c))
         if not len(c["tp"]):
             fields = (law.field, "tp", "cp", "pp", "dp", "micro_batch", "ep")
-            field = next((f for f in fields if q.pins.get(f) is not None), law.field)
-            _some(c, f"plan.{field}", q.pins.get(field), f"{law.text} ({law.source})")
+            field = next((f for f in fields if pin(q.pins, f) is not None), law.field)
+            _some(c, f"plan.{field}", pin(q.pins, field), f"{law.text} ({law.source})")
     return c
 
 

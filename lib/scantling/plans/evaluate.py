@@ -14,6 +14,7 @@ from ..base.columns import Array, Column
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS
+from ..design.pins import Pins, pins_from
 from ..physics.cases import Cases, Plan
 from ..physics.gather import Situation
 from ..physics.layout import runs
@@ -22,7 +23,7 @@ from ..physics.memory.peak import SAFE, capacity, memory, zone
 from ..physics.pipeline import SCHEDULES
 from ..physics.recompute import modules_of
 from ..physics.step import step_time
-from .enumerate import Pins, enumerate_plans
+from .enumerate import enumerate_plans
 from .fit import REASONS, host_bytes, streamed_weights, through_disks, why_not
 from .ran import spread_of
 from .remote import Progress, Scheduler, across
@@ -259,7 +260,7 @@ def legal(situation: Situation, space: Space, pins: Pins | None = None) -> Plan:
         situation.phase,
         situation.resolved.cluster,
         space,
-        {"cp_type": situation.stack.cp_type or None, **fixed},
+        pins_from({"cp_type": situation.stack.cp_type or None, **fixed}),
     )
 
 
@@ -430,5 +431,5 @@ def ranked(plan: Plan, step_s: Array, rows: Array) -> Array:
 
 def unpinned(situation: Situation, *but: str) -> Situation:
     """The same phase with its pins removed, except those named."""
-    pins = {name: value for name, value in situation.phase.pins.items() if name in but}
+    pins = pins_from({name: x for name, x in situation.phase.pins.items() if name in but})
     return replace(situation, phase=replace(situation.phase, pins=pins))

@@ -1,9 +1,8 @@
 """Pinned fields of a plan against the laws of plans, before any search: the field, the law it
 breaks and the nearest legal value."""
 
-from collections.abc import Mapping
 from math import prod
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -12,14 +11,13 @@ from ..base.errors import DesignError
 from ..catalogue.models.shape import Model
 from ..catalogue.words import SHARDINGS, Recompute, RecomputeModule
 from ..design.cluster import Cluster
+from ..design.pins import Degree, Number, Pins, pin
 from ..design.resolved import Phase
 from .enumerate import divisors
 from .laws import LAWS, Law, Setting, all_hold
 
-Pins = Mapping[str, Any]  # field of the plan -> the value that it is pinned to
-
-_DEGREES = ("tp", "pp", "cp", "dp")
-_BATCH = ("dp", "micro_batch", "grad_accum")
+_DEGREES: tuple[Degree, ...] = ("tp", "pp", "cp", "dp")
+_BATCH: tuple[Number, ...] = ("dp", "micro_batch", "grad_accum")
 
 
 def check_pins(pins: Pins, model: Model, phase: Phase, cluster: Cluster) -> None:
@@ -39,7 +37,7 @@ def check_pins(pins: Pins, model: Model, phase: Phase, cluster: Cluster) -> None
 
 
 def _refuse(pins: Pins, field: str, allowed: str, nearest: object, problem: str) -> NoReturn:
-    raise DesignError(f"plan.{field}", pins[field], allowed, nearest, problem=problem)
+    raise DesignError(f"plan.{field}", pin(pins, field), allowed, nearest, problem=problem)
 
 
 def _check_devices(pins: Pins, devices: int) -> None:
@@ -59,7 +57,8 @@ def _check_devices(pins: Pins, devices: int) -> None:
 
 def _check_experts(pins: Pins, model: Model) -> None:
     """Only a mixture of experts has experts to spread or to split."""
-    for field in ("ep", "etp"):
+    experts: tuple[Degree, ...] = ("ep", "etp")
+    for field in experts:
         if pins.get(field, 1) > 1 and not model.is_moe:
             allowed = "1: the model has no experts"
             _refuse(pins, field, allowed, 1, "needs a mixture of experts")
@@ -153,7 +152,8 @@ def _check_batch(pins: Pins, batch: int) -> None:
     divides = batch % product == 0
     if not fields or product == batch or (divides and not complete):
         return
-    field = max(fields, key=lambda field: int(pins[field]))
+    sizes = {field: pins[field] for field in fields}
+    field = max(sizes, key=lambda name: sizes[name])
     names = " x ".join(fields)
     allowed = "equal to" if complete else "that divides"
     problem = f"does not divide global_batch {batch:,}"
@@ -193,7 +193,8 @@ def _check_laws(pins: Pins, setting: Setting) -> None:
     first = broken[0]
     field = first.field
     if field not in pins:
-        field = max((f for f in _DEGREES if f in pins), key=lambda f: int(pins[f]))
+        degrees = {degree: pins[degree] for degree in _DEGREES if degree in pins}
+        field = max(degrees, key=lambda degree: degrees[degree])
     nearest = _nearest_legal(pins, field, broken, columns, setting)
     allowed = f"{first.text} ({first.source})"
     _refuse(pins, field, allowed, nearest, "breaks a law of plans")
@@ -203,7 +204,7 @@ def _nearest_legal(
     pins: Pins, field: str, broken: list[Law], columns: dict[str, Array], setting: Setting
 ) -> int | None:
     """The value of a field nearest to its pin that keeps these laws; None where none does."""
-    value = pins[field]
+    value = pin(pins, field)
     if not isinstance(value, int):
         return None
     tried = np.arange(1, min(2 * value, value + 4096) + 1)

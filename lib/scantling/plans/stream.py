@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from time import perf_counter
-from typing import Any
 
 from ..base.errors import DesignError
 from ..catalogue.words import Offload
+from ..design.pins import Pins, pins_from
 from ..physics.gather import Situation
-from .enumerate import Pins, Question, degrees
+from .enumerate import Question, degrees
 from .evaluate import Search, find, union
 from .remote import Progress, Scheduler, across
 from .space import Space
@@ -52,7 +52,7 @@ def stream(
     Raises DesignError as `find`.
     """
     start = perf_counter()
-    fixed = dict(situation.phase.pins if pins is None else pins)
+    fixed = situation.phase.pins if pins is None else pins
     parts = [*_parts(situation, space, fixed)]
     results: Sequence[list[Search] | None]
     if scheduler is None:
@@ -96,14 +96,14 @@ def _here(
     return done
 
 
-def _parts(situation: Situation, space: Space, pins: Pins) -> Iterator[dict[str, Any]]:
+def _parts(situation: Situation, space: Space, pins: Pins) -> Iterator[Pins]:
     """Pins of each part: one tp; with experts, whose degrees multiply, one pp and offload too."""
     model, cluster = situation.resolved.model, situation.resolved.cluster
     question = Question(model=model, phase=situation.phase, cluster=cluster, space=space, pins=pins)
     axes = {**degrees(question), "offload": question.pick("offload")}
     names = ("tp", "pp", "offload") if model.is_moe else ("tp",)
     for values in product(*(axes[name] for name in names)):
-        part = {**pins, **dict(zip(names, values))}
+        part = pins_from({**pins, **dict(zip(names, values))})
         if part["tp"] * (part.get("pp") or 1) <= cluster.devices:
             yield part
 

@@ -1,9 +1,9 @@
 """Plans in names and in a few words, as every table and line of text shows them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -26,8 +26,32 @@ from ..catalogue.words import (
 from ..design.resolved import Phase
 from ..physics.cases import Plan, accumulated
 
-# a plan as plain values, in the keys of `design --json` (KEYS)
-PlanRow = dict[str, Any]
+
+class PlanRow(TypedDict):
+    """A plan as plain values, in the keys and the order of `design --json`."""
+
+    tp: int
+    cp: int
+    pp: int
+    vpp: int
+    dp: int
+    ep: int
+    etp: int
+    sp: bool
+    sharding: str
+    shard_group: int  # ranks; 0 where the state is not sharded in groups
+    schedule: str
+    micro_batch: int  # sequences
+    grad_accum: int  # micro-batches of a step
+    recompute: str
+    recompute_modules: Sequence[str]
+    recompute_layers: int  # of a stage
+    layer_split: str
+    layout: list[list[int]]  # runs of layers where they are not the framework's own
+    cp_type: str
+    offload: str
+    precision: str
+
 
 # fields of a plan whose columns are codes, and the words that these stand for
 CODED = {
@@ -38,23 +62,7 @@ CODED = {
     "offload": OFFLOADS,
     "layer_split": LAYER_SPLITS,
 }
-KEYS = (
-    *DEGREES,
-    "sp",
-    "sharding",
-    "shard_group",
-    "schedule",
-    "micro_batch",
-    "grad_accum",
-    "recompute",
-    "recompute_modules",
-    "recompute_layers",
-    "layer_split",
-    "layout",
-    "cp_type",
-    "offload",
-    "precision",
-)
+KEYS = tuple(PlanRow.__annotations__)
 
 
 def named(plan: Plan, n: int, global_batch: int) -> dict[str, Array]:
@@ -83,27 +91,63 @@ def as_dict(
     i: int,
     model: Model,
     phase: Phase,
-    modules: Iterable[str] = (),
+    modules: Sequence[str] = (),
     bounds: Iterable[int] = (),
 ) -> PlanRow:
     """One row of plan columns as plain values, in the keys of the assessment; `bounds` of the runs
     of layers, where they are not the framework's own."""
     columns = named(plan_at(plan, i), 1, phase.global_batch)
-    row = {name: column[0].item() for name, column in columns.items()}
+    at = {name: column[0].item() for name, column in columns.items()}
     runs = [[*pair] for pair in pairwise(bounds)]
-    stage_layers = -(-model.layers // row["pp"])
-    row["recompute_layers"] = round(row["recompute_share"] * stage_layers)
-    row["layout"] = runs
-    row["layer_split"] = "balanced" if runs else "even"
-    row["precision"] = phase.precision
-    row["recompute_modules"] = modules
-    return {key: row[key] for key in KEYS}
+    stage_layers = -(-model.layers // at["pp"])
+    return PlanRow(
+        tp=at["tp"],
+        cp=at["cp"],
+        pp=at["pp"],
+        vpp=at["vpp"],
+        dp=at["dp"],
+        ep=at["ep"],
+        etp=at["etp"],
+        sp=at["sp"],
+        sharding=at["sharding"],
+        shard_group=at["shard_group"],
+        schedule=at["schedule"],
+        micro_batch=at["micro_batch"],
+        grad_accum=at["grad_accum"],
+        recompute=at["recompute"],
+        recompute_modules=modules,
+        recompute_layers=round(at["recompute_share"] * stage_layers),
+        layer_split="balanced" if runs else "even",
+        layout=runs,
+        cp_type=at["cp_type"],
+        offload=at["offload"],
+        precision=phase.precision,
+    )
+
+
+def degrees_of(plan: PlanRow) -> dict[str, int]:
+    """The ways of each axis of a plan."""
+    return {
+        Axis.TP: plan["tp"],
+        Axis.CP: plan["cp"],
+        Axis.PP: plan["pp"],
+        Axis.VPP: plan["vpp"],
+        Axis.DP: plan["dp"],
+        Axis.EP: plan["ep"],
+        Axis.ETP: plan["etp"],
+    }
+
+
+def fields_of_plan(plan: PlanRow, names: Iterable[str]) -> dict[str, Any]:
+    """Fields of a plan by name."""
+    values: Mapping[str, Any] = {**plan}
+    return {name: values[name] for name in names}
 
 
 def short(plan: PlanRow) -> str:
     """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute of 2 layers a stage."""
     always = (Axis.TP, Axis.PP, Axis.DP)
-    words = [f"{k} {plan[k]}" for k in DEGREES if plan[k] > 1 or k in always]
+    words = [f"{k} {ways}" for k, ways in degrees_of(plan).items() if ways > 1 or k in always]
     words += [plan["sharding"], f"micro-batch {plan['micro_batch']}"]
     if plan["recompute"] == Recompute.FULL:
         words.append(f"full recompute of {several(plan['recompute_layers'], 'layer')} a stage")
@@ -114,10 +158,10 @@ def short(plan: PlanRow) -> str:
     return " · ".join(words)
 
 
-def pins_of(plan: Mapping[str, Any]) -> PlanRow:
+def pins_of(plan: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a plan, as plain values or as words of a table, that a design file takes as
     pins."""
-    pins: PlanRow = {name: int(float(plan[name])) for name in (*DEGREES, "micro_batch")}
+    pins: dict[str, Any] = {name: int(float(plan[name])) for name in (*DEGREES, "micro_batch")}
     for name in ("sharding", "schedule", "recompute", "offload"):
         pins[name] = plan[name]
     pins["sp"] = str(plan["sp"]) in ("True", "true", "1")

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.columns import Array, Column
 from ..base.records import pick, record
+from ..base.units import DAY_S, HOUR_S
 from ..catalogue.models.shape import flops_per_token, parameters
 from ..catalogue.words import PRECISIONS
 from ..physics import bands, calibration_file
@@ -41,6 +42,8 @@ COLUMNS = (
     "params",
     "active_params",
     "flops_per_token",
+    "days",
+    "cost_usd",
     "band_tier",
     "site_kind",
     "assumed",
@@ -80,6 +83,8 @@ class Predicted:
     params: Array
     active_params: Array
     flops_per_token: Array
+    days: Array  # where the row names its tokens
+    cost_usd: Array  # where it names the price of an hour besides
     band_tier: Array
     site_kind: Array  # recipe, ordinary or first-week: whose spread the band has
 
@@ -149,6 +154,7 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
     peak = memory(cases)
     peak_bytes = np.broadcast_to(peak.total, n)
     capacity = np.broadcast_to(peak.capacity, n)
+    days = column(runs.tokens / (tokens_per_s * cases.devices) / runs.goodput / DAY_S, n)
     assumed = [text for text, ready in zip(runs.assumed, runs.ready) if ready]
     mechanisms = bands.mechanisms(cases, runs.families, runs.fabrics)
     low, high = bands.band(
@@ -174,6 +180,8 @@ def predicted_of(runs: Runs, cases: Cases) -> Predicted:
         params=column(count.total, n),
         active_params=column(count.active, n),
         flops_per_token=column(per_token.total + per_token.mtp, n),
+        days=days,
+        cost_usd=days * (DAY_S / HOUR_S) * runs.usd_per_hour,
         band_tier=np.array([bands.tier(s, c) for s, c in zip(runs.stacks, runs.chips)], object),
         site_kind=column(bands.site_kind(cases.software.tuned), n),
     )

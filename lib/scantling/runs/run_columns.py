@@ -2,8 +2,10 @@
 
 import csv
 import io
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 from ..base.files import csv_rows
 from ..base.records import record
@@ -85,11 +87,26 @@ def plan_switches() -> list[RunColumn]:
     ]
 
 
-def template() -> str:
-    """An empty table of runs: every column explained above the header, and one worked row."""
+def template(rows: Sequence[Mapping[str, Any]] = ()) -> str:
+    """A table of runs, every column explained above the header: one worked row, or those given,
+    with columns of their own behind."""
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     every = [*columns().values(), *plan_switches()]
-    writer.writerow(column.column for column in every)
-    writer.writerow(column.example for column in every)
+    names = [column.column for column in every]
+    others = [name for name in dict.fromkeys(chain(*rows)) if name not in names]
+    writer.writerow([*names, *others])
+    if not rows:
+        writer.writerow(column.example for column in every)
+    for row in rows:
+        writer.writerow(cell(row.get(name)) for name in [*names, *others])
     return "".join(column.explanation for column in every) + table.getvalue()
+
+
+def cell(value: Any) -> str:
+    """A value of a row as text that gives it back to the last digit; blank where there is none."""
+    if value is None or value != value:
+        return ""
+    if isinstance(value, str):
+        return value
+    return f"{value:.17g}"

@@ -38,17 +38,18 @@ from ..physics.cases import Cases, Plan
 from ..physics.collectives import measured_link
 from ..physics.constants import gather
 from ..physics.gather import chip_of, job_of, precision_code, software_of
+from ..physics.ingest import token_bytes
 from ..physics.memory.peak import memory
 from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from ..physics.software import SWITCHES
-from ..physics.wires import Link
+from ..physics.wires import WHOLE_POD, Link
 from .frames import table_of
 from .infer import Gaps, in_half, infer
 from .links import fabric_of, link_of_chip, links_of
 from .normalise import normalise
 from .run_columns import bounds
 from .run_shapes import shape_of
-from .table import Table, each, filled
+from .table import Table, each, filled, is_blank
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -65,6 +66,7 @@ VOCABULARIES: Mapping[str, Sequence[str]] = {
     "scale_out": tuple(catalogue.fabrics("scale-out")),
     "moe_dispatcher": DISPATCHERS,
     "effort": EFFORTS,
+    "optimizer": tuple(catalogue.optimizers()),
 }
 # columns that decide whether a row has a case
 CHECKED = (
@@ -81,6 +83,7 @@ CHECKED = (
     "precision",
     "unreadable",
 )
+USUAL_OPTIMIZER = "adamw"
 TWO_PARTS = ("zb-v", "v-half", "v-min")  # schedules that place two parts of a model on each stage
 
 
@@ -116,6 +119,9 @@ class Runs:
     fabrics: Array  # scale-out network (catalogue id)
     chips: Array
     stacks: Array
+    tokens: Array  # of the whole run, nan where none are named; per ready row, as the next two
+    goodput: Array
+    usd_per_hour: Array  # nan where none is named
 
 
 def to_runs(runs: Table | DataFrame) -> Runs:
@@ -145,6 +151,9 @@ def to_runs(runs: Table | DataFrame) -> Runs:
         fabrics=np.array([fabric_of(*pair) for pair in zip(chips, f["scale_out"])], object),
         chips=f["accelerator"].astype(str),
         stacks=f["stack"].astype(str),
+        tokens=f.numbers("tokens"),
+        goodput=filled(f.numbers("goodput"), 1.0),
+        usd_per_hour=f.numbers("usd_per_hour"),
     )
 
 
@@ -156,9 +165,12 @@ def known(table: Table) -> Table:
     attention = table.text("attention")
     blank = (attention == "") & (heads > 0) & (kv > 0)
     vocab = each(table.text("model"), float, vocab_of)
-    return table.replace(
-        {"attention": np.where(blank, kinds.astype(object), attention), "known_vocab": vocab}
-    )
+    columns = {
+        "attention": np.where(blank, kinds.astype(object), attention),
+        "known_vocab": vocab,
+        "optimizer": table.text("optimizer"),
+    }
+    return table.replace(columns)
 
 
 def vocab_of(name: str) -> float:
@@ -233,7 +245,7 @@ def inferred(
         if over.any():
             gaps.fill(relief.setting, relief.value, rule, at=over)
             if relief.layers is not None:
-                layers = relief.layers * gaps["layers"] / (gaps["pp"] * gaps["vpp"])
+                layers = relief.layers * np.ceil(gaps["layers"] / gaps["pp"])
                 gaps.fill("recompute_layers", layers, rule, at=over)
             cases = cases_of(gaps.table, chips, families)
     return gaps.table, gaps.notes, cases
@@ -251,11 +263,20 @@ def cases_of(f: Table, chips: Sequence[Accelerator], families: Array) -> Cases:
         precisions,
         f["seq_len"],
         f["global_batch_seqs"],
+        optimizers=[word or USUAL_OPTIMIZER for word in f.text("optimizer")],
         grad_bytes=f["grad_bytes"],
         half=filled(f["half_states"], 0.0),
     )
+    job = replace(
+        job,
+        read_bytes_per_s=filled(f["read_gbytes_per_s"], np.inf) * GB,
+        reads_per_s=filled(f["reads_per_s"], np.inf),
+        token_bytes=token_bytes(f["vocab"]),
+    )
     stated = {name: f.numbers(name) for name in SWITCHES if name in f}
-    software = software_of(stacks, chips, shape, plan, stated, precision=job.precision)
+    software = software_of(
+        stacks, chips, shape, plan, stated, precision=job.precision, planned=to_come(f)
+    )
     return Cases(
         shape=shape,
         job=job,
@@ -272,15 +293,24 @@ def cases_of(f: Table, chips: Sequence[Accelerator], families: Array) -> Cases:
     )
 
 
+def to_come(f: Table) -> Array:
+    """Which rows are runs to come, as designs are, that have what their stack offers by now: those
+    without a date and without a measured figure. bool"""
+    dated = ~is_blank(f.text("published")) | (f["released"] > 0)
+    measured = f.numbers("measured_tokens_per_s_per_device") > 0
+    return np.asarray(~dated & ~measured)
+
+
 def domains(f: Table, chips: Sequence[Accelerator]) -> Array:
-    """Devices of one scale-up domain: the product's, those of the row's node where a node is the
-    domain and has fewer, or those of a slice where the row says over how many slices it ran."""
+    """Devices of one scale-up domain: as the row says, else the product's, those of the row's node
+    where a node is the domain and has fewer, or those of a slice where the row says over how many
+    slices it ran."""
     products = np.array([float(chip.scale_up_domain) for chip in chips])
     nodes = np.array([float(catalogue.devices_per_node(chip.id)) for chip in chips])
     smaller = np.minimum(products, np.maximum(f["devices_per_node"], 1.0))
     products = np.where(nodes == products, smaller, products)
     slices = np.where(f["slices"] > 1, f["n_devices"] / f["slices"], np.inf)
-    return np.asarray(np.minimum(slices, products))
+    return filled(f["scale_up_domain"], np.minimum(slices, products))
 
 
 def links(f: Table, chips: Sequence[Accelerator], domain: Array) -> Link:
@@ -288,7 +318,18 @@ def links(f: Table, chips: Sequence[Accelerator], domain: Array) -> Link:
     usual = links_of([link_of_chip(chip, network) for chip, network in zip(chips, f["scale_out"])])
     printed = f["scale_out_gbytes_per_s_per_device"]
     out_bytes_per_s = np.where(printed > 0, printed * 1e9, usual.out_bytes_per_s)
-    link = replace(usual, domain=domain, out_bytes_per_s=out_bytes_per_s)
+    whole = np.array([float(chip.scale_up_domain) for chip in chips])
+    link = replace(
+        usual,
+        domain=domain,
+        up_bytes_per_s=filled(f["scale_up_gbytes_per_s"] * GB, usual.up_bytes_per_s),
+        out_bytes_per_s=out_bytes_per_s,
+        mesh=usual.mesh * (domain == whole),
+        pod_devices=filled(f["pod_devices"], WHOLE_POD),
+        oversubscription=filled(f["oversubscription"], 1.0),
+        sharp=filled(f["in_network_reduction"], 0.0),
+        rail_only=filled(f["rail_only"], 0.0),
+    )
     measured = NetworkMeasured(
         all_reduce=f["all_reduce_gbytes_per_s"] * GB,
         all_reduce_in_node=f["all_reduce_in_node_gbytes_per_s"] * GB,
@@ -328,7 +369,8 @@ def plans(f: Table, stacks: Sequence[Stack], domain: Array) -> Plan:
     replicas = f["dp"] * f["cp"]
     usual_group = filled(f["shard_group"], np.maximum(domain // f["tp"], 1))
     group = np.where(f["sharding"] == "hsdp", usual_group, replicas)
-    repeated = f["recompute_layers"] * f["vpp"] * f["pp"] / f["layers"]
+    repeated = f["recompute_layers"] / np.ceil(f["layers"] / f["pp"])
+    repeated = filled(f["recompute_share"], np.nan_to_num(repeated, nan=1.0))
     return Plan(
         tp=f["tp"],
         cp=f["cp"],
@@ -343,7 +385,7 @@ def plans(f: Table, stacks: Sequence[Stack], domain: Array) -> Plan:
         shard_group=np.minimum(group, replicas),
         schedule=np.array([schedule_code(name) for name in schedule]),
         recompute=codes(RECOMPUTES, f["recompute"].tolist()),
-        recompute_share=np.minimum(np.nan_to_num(repeated, nan=1.0), 1.0),
+        recompute_share=np.minimum(repeated, 1.0),
         cp_type=codes(CP_TYPES, list(np.where(f["ulysses_sp"] > 1, "ulysses", cp_type))),
         offload=codes(OFFLOADS, [word or "none" for word in f["offload"]]),
         layer_split=splits(f),

@@ -128,10 +128,8 @@ def chance_of(assessment: Assessment, row: Constraint, value: float, limit: floa
     that do, else the chance within the band of the step; None where no band applies."""
     if not row.band:
         return None
-    if row.field == "deadline_days" and assessment.promise is not None:
-        return assessment.promise["deadline_kept"]
-    if row.field == "budget_usd" and assessment.promise is not None:
-        return assessment.promise["budget_kept"]
+    if row.promise is not None and assessment.promise is not None:
+        return assessment.promise[row.promise]
     have, uses = (limit, value) if row.ceiling else (value, limit)
     room = have / uses if uses else inf  # factor that is left to what the figure grows with
     low, mid, high = _band(assessment, row.band)

@@ -279,7 +279,7 @@ class Result(TypedDict, total=False):
     not_tried: list[str]
     measure_first: list[Narrowed]
     sites: Sites | None
-    kit: list[str]
+    kit: list[str] | None
     no_effect: list[str]
     why: list[Line]
     # what panels and the report show beside

@@ -152,8 +152,8 @@ def _input(s: Site, parts: Parts) -> Iterator[Piece]:
     """The batch from the store to the devices."""
     dp = s.plan["dp"]
     store = storage.rates(s.cluster)
-    batch = s.batch_tokens * s.case.job.token_bytes
-    reader = min(store.read_bytes_per_s / dp, store.node_read_bytes_per_s)
+    batch = float(s.batch_tokens * s.case.job.token_bytes)
+    reader = float(min(store.read_bytes_per_s / dp, store.node_read_bytes_per_s))
     yield parts.piece(
         "next batch read",
         "data",

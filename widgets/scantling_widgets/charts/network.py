@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from scantling.base.show import bytes_per_s, seconds, share, size, usd
+from scantling.plans.words import degrees_of
 
 from ..words import label_or
 from .figure import Data, Facts, Figure, Row, laid, records, saying
@@ -297,8 +298,10 @@ def _matrix_rows(figures: Facts, network: Mapping[str, Any] | None = None) -> Da
     heads = {tier["tier"]: _tier_head(tier) for tier in network["tiers"]}
     tiers = list(heads)
     cells, through, rows = [], [], []
+    plan = figures.get("plan")
+    degrees = degrees_of(plan) if plan else {}
     for axis in network["axes"]:
-        row = _axis_head(axis, (figures.get("plan") or {}).get(axis["axis"]) or axis["ranks"])
+        row = _axis_head(axis, degrees.get(axis["axis"]) or axis["ranks"])
         widest = axis["widest"]
         reach = tiers.index(widest) if widest in tiers else len(tiers) - 1
         near = 0 if axis["per_domain"] > 1 else 1

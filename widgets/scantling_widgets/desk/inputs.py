@@ -11,6 +11,7 @@ from scantling.base.records import record
 from scantling.design.design import Design
 from scantling.design.fields import Section
 from scantling.design.file import load
+from scantling.design.pins import pins_from
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.space import DEFAULT
 
@@ -126,7 +127,7 @@ def refusals(now: Moment, field: str) -> dict[Any, str]:
     design, phase = now.resolved, now.resolved.main_phase
     for value in words_of(field) or pin.ways(design):
         try:
-            pins = phase.pins | {pin.name: value}
+            pins = pins_from({**phase.pins, pin.name: value})
             enumerate_plans(design.model, phase, design.cluster, DEFAULT, pins)
         except DesignError as error:
             allowed = error.allowed if isinstance(error.allowed, str) else ""

@@ -8,7 +8,7 @@ pages are built into build/site/gallery and published from there.
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -161,7 +161,7 @@ def published() -> list[Published]:
 
 def figures(data: Facts) -> dict[str, Any]:
     """Verdict, plan and headline figures of an assessment, as the table holds them."""
-    plan = data.get("plan") or {}
+    plan: Mapping[str, Any] = {**(data.get("plan") or {})}
     return {
         "verdict": data["verdict"],
         **{f"plan.{field}": plan.get(field) for field in PLAN},

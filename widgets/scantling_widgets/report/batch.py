@@ -165,7 +165,7 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
         exit=done.exit,
         error=done.error,
         headline={key: figure(done.assessment, key) for key in HEADLINE} if done.assessment else {},
-        plan=done.assessment.get("plan") or {},
+        plan={**(done.assessment.get("plan") or {})},
     )
     faulty = out / f"{done.name}.error.ipynb"
     if done.status == "done":

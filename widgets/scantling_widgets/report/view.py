@@ -98,7 +98,7 @@ class View:
     @property
     def plan(self) -> dict[str, Any]:
         """The plan of the main phase; empty for an impossible design."""
-        return self.facts.get("plan") or {}
+        return {**(self.facts.get("plan") or {})}
 
     @property
     def endurance(self) -> EnduranceFigures:
