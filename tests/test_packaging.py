@@ -196,6 +196,7 @@ def test_wheel_holds_code_data_notebooks_and_designs(wheel):
         "scantling_brief",
         "scantling_kits",
         "scantling_logs",
+        "scantling_posttrain",
         "scantling_site",
         "scantling_walkthroughs",
         "scantling_widgets",

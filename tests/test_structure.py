@@ -33,6 +33,7 @@ ORDER = (
 # packages on top of the library, each above those that it may import
 ABOVE = (
     "scantling_brief",
+    "scantling_posttrain",
     "scantling_site",
     "scantling_kits",
     "scantling_logs",

@@ -166,6 +166,28 @@ class StepPart(StrEnum):
     DATA = "data"
 
 
+class Method(StrEnum):
+    """What is trained, and on what: all weights on text, on examples or on preferences, adapters
+    beside frozen weights, or a policy on its own samples."""
+
+    PRETRAIN = "pretrain"
+    SFT = "sft"
+    LORA = "lora"
+    QLORA = "qlora"
+    DPO = "dpo"
+    GRPO = "grpo"
+    PPO = "ppo"
+
+
+class WeightSync(StrEnum):
+    """How new weights reach the engine that generates: inside the same devices, from one rank to
+    all, or shard to shard."""
+
+    IPC = "ipc"
+    BROADCAST = "broadcast"
+    RESHARD = "reshard"
+
+
 def values(words: type[StrEnum]) -> tuple[str, ...]:
     """The words of an enum as plain text, in order."""
     return tuple(word.value for word in words)
@@ -183,6 +205,10 @@ DISPATCHERS = values(Dispatcher)
 DEGREES = values(Axis)
 MEMORY_PARTS = values(MemoryPart)
 STEP_PARTS = values(StepPart)
+METHODS = values(Method)
+WEIGHT_SYNCS = values(WeightSync)
+ADAPTED = (Method.LORA, Method.QLORA)
+POLICIES = (Method.GRPO, Method.PPO)
 
 MLPS = ("gelu", "squared-relu", "relu", "swiglu", "geglu")
 ATTENTIONS = ("mha", "gqa", "mqa", "mla")
@@ -202,3 +228,5 @@ CUDA_GRAPHS = ("none", "layer", "full")
 REMAT_POLICIES = values(Remat)
 TP_OVERLAPS = ("none", "async", "userbuffer")
 GRADIENTS = ("bf16", "fp32")
+ROLLOUT_ENGINES = ("vllm", "sglang")
+ADAPTER_TARGETS = ("attention", "qkv", "out", "mlp")

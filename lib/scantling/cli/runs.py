@@ -12,6 +12,7 @@ from ..base.json import text
 from ..base.show import percent
 from ..runs.compare import validate_frame
 from ..runs.frames import frame_of, need_pandas
+from ..runs.other_tables import answered
 from ..runs.plan_rows import plan_rows
 from ..runs.predict import COUNTS, predicted_columns
 from ..runs.read import named_table
@@ -39,19 +40,24 @@ from .tables import print_rows
     help="Constants that scantling learn or measure wrote.",
 )
 def predict(runs_csv: str | None, output: str, as_template: bool, calibration: str | None) -> None:
-    """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
+    """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read.
+
+    A table of fine-tuning or policy training is known by its columns.
+    """
     if as_template:
         rows = plan_rows(possible(runs_csv)) if runs_csv else []
         write_text(output, template(rows), force=True)
         return
     if runs_csv is None:
         raise DesignError("RUNS_CSV", problem="is missing", allowed="a table, or --template")
-    table = named_table(runs_csv)
-    columns = predicted_columns(table, calibration)
-    write_text(output, to_csv(columns, whole=COUNTS), force=True)
+    columns = answered(runs_csv)
+    whole: tuple[str, ...] = ()
+    if columns is None:
+        columns, whole = predicted_columns(named_table(runs_csv), calibration), COUNTS
+    write_text(output, to_csv(columns, whole=whole), force=True)
     predicted = int((columns["error"] == "").sum())
     console(stderr=True).print(
-        f"{predicted} of {len(table)} rows predicted, to {plain(output, 200)}"
+        f"{predicted} of {len(columns['error'])} rows predicted, to {plain(output, 200)}"
     )
 
 

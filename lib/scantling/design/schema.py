@@ -20,6 +20,7 @@ from ..catalogue.words import (
     GATES,
     GRADIENTS,
     LAYER_SPLITS,
+    METHODS,
     MLPS,
     MODULES,
     OFFLOAD_MODULES,
@@ -54,6 +55,7 @@ from .fields import (
     word,
     words,
 )
+from .tuned import AdapterSpec, DataSpec, RolloutSpec, check_method
 
 # the branches of a union, dropped from the paths of errors
 TAGS = ("id:", "mapping:")
@@ -850,11 +852,25 @@ class CorpusSpec(Section):
 class Job(PhaseSpec):
     """What is trained: one phase, or several."""
 
+    method: str | None = word(
+        METHODS,
+        "what is trained, and on what: pretrain and sft all weights, lora and qlora adapters, "
+        "dpo on preferences, grpo and ppo a policy on its own samples",
+        example="grpo",
+    )
+    adapter: AdapterSpec | None = other("low-rank adapters", example={"rank": 16})
+    data: DataSpec | None = other("samples of a fine-tune", example={"samples": 1e5})
+    rollout: RolloutSpec | None = other("the policy's own samples", example={"prompts": 64})
     phases: list[PlannedPhase] | None = listed(
         "phases", 100, "phases in order, instead of tokens, seq_len and global_batch here"
     )
     corpus: CorpusSpec | None = other("where the tokens come from", example={"raw_bytes": 4e14})
     sync: SyncSpec | None = other("how several sites keep in step", example={"kind": "local-steps"})
+
+    @model_validator(mode="after")
+    def _of_one_method(self) -> "Job":
+        check_method(self.method, self.stated())
+        return self
 
     alone = {
         **PhaseSpec.alone,
