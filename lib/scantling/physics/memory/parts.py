@@ -20,7 +20,7 @@ from ...blocks.head import Head
 from ...blocks.mixer import Mixer
 from ...blocks.mlp import Mlp
 from ...blocks.moe import Moe
-from ...blocks.saving import Keeping
+from ...blocks.saved_tensors import Keeping
 from ...blocks.table import Shape, plain_share
 from ...catalogue.models.shape import as_floats, parameters
 from ...catalogue.words import PRECISIONS, OffloadModule
