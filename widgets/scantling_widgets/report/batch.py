@@ -19,6 +19,7 @@ from threading import Thread
 from time import time
 from typing import Any
 
+from scantling.base.cells import spreadsheet_cell
 from scantling.base.errors import DesignError
 from scantling.base.files import write_whole
 from scantling.base.records import record
@@ -334,7 +335,11 @@ def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     differs between machines does not show."""
     import pandas as pd
 
-    table = pd.DataFrame([*rows]).convert_dtypes()
+    cells = [
+        {key: spreadsheet_cell(v) if isinstance(v, str) else v for key, v in row.items()}
+        for row in rows
+    ]
+    table = pd.DataFrame(cells).convert_dtypes()
     return str(table.to_csv(index=False, lineterminator="\n", float_format="%.7g"))
 
 
