@@ -80,6 +80,10 @@ class DesignError(ValueError):
         return moved
 
 
+class CatalogueError(ValueError):
+    """A data file, shipped or a user's own, that breaks the rules of the catalogue."""
+
+
 class Rule(NamedTuple):
     """What has to be true of one field, and what to say where it is not."""
 

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import EntryPoint
+from io import TextIOWrapper
 from typing import Any
 
 import click
 
 from ..base import plugins
 from ..base.console import tell
-from ..base.errors import DesignError, closest, plain
+from ..base.errors import CatalogueError, DesignError, closest, plain
 
 WRONG = 2
 # commands of the core by name: the module of this package that has each, imported when it is called
@@ -122,16 +123,15 @@ def _ended(ctx: click.Context, code: Any) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    if sys.stdout is None:  # closed by the caller
-        sys.stdout = open(os.devnull, "w")
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")
+    _steady_streams()
     try:
         code: int | None = cli.main(args=argv, prog_name="scantling", standalone_mode=False)
         sys.stdout.flush()
         return code or 0
     except DesignError as e:
         return _fail(str(e), e.exit)
+    except CatalogueError as e:  # a row of a user's own folder
+        return _fail(str(e))
     except click.exceptions.NoArgsIsHelpError as e:
         print(e.format_message(), file=sys.stderr)
         return WRONG
@@ -148,6 +148,18 @@ def main(argv: list[str] | None = None) -> int:
     except OSError as e:  # a full disk, a folder that may not be written
         _silence()
         return _fail(f"{plain(e.filename or 'output', 200)}: {e.strerror or e}")
+
+
+def _steady_streams() -> None:
+    """Streams that can be written to: one that the caller closed drops what it gets, and one whose
+    encoding lacks a character prints a mark in its place."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _silence() -> None:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from ..base.errors import DesignError, closest
+from ..base.typed import currency
 from .fields import FieldFacts
 from .file import number_text
 from .paths import fields_at
@@ -33,6 +34,8 @@ def _refusal(fault: ErrorDetails, root: type[BaseModel]) -> DesignError:
     if fault["type"] == "extra_forbidden":
         nearest = _nearest(path, around, root)
         problem = "there is no such field"
+        if currency(path[-1]) or path[-1] == "currency":
+            problem += ", and dollars are planned with: say how many"
         return DesignError(field, allowed=list(around), nearest=nearest, problem=problem)
     if fault["type"] == "missing":
         return DesignError(field, allowed=_wanted(around[path[-1]]), problem="is missing")

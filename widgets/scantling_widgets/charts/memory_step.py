@@ -14,8 +14,8 @@ from scantling.base.show import seconds, share, size
 from scantling.physics.memory.peak import SAFE_SHARE
 
 from ..words import at
+from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, Stretch, laid, quantity_axis, saying
-from .grammar import alt
 from .palette import MEASURED, MEMORY, OVER, STEP, colours, ink_on, names
 from .theme import hatch, layered, over, tip
 
