@@ -18,6 +18,7 @@ import click
 from ..base import plugins
 from ..base.console import tell
 from ..base.errors import CatalogueError, DesignError, closest, plain
+from .wrong_file import WrongFile
 
 WRONG = 2
 # commands of the core by name: the module of this package that has each, imported when it is called
@@ -129,7 +130,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code or 0
     except DesignError as e:
-        return _fail(str(e), e.exit)
+        return _fail(*e.lines(), code=e.exit)
     except CatalogueError as e:  # a row of a user's own folder
         return _fail(str(e))
     except click.exceptions.NoArgsIsHelpError as e:
@@ -138,10 +139,12 @@ def main(argv: list[str] | None = None) -> int:
     except click.UsageError as e:
         where = e.ctx.command_path if e.ctx else "scantling"
         return _fail(f"{' '.join(e.format_message().split())} (try {where} --help)")
+    except WrongFile as e:
+        return _fail(*e.lines)
     except click.ClickException as e:
         return _fail(e.format_message())
     except (click.Abort, KeyboardInterrupt):
-        return _fail("stopped", 130)
+        return _fail("stopped", code=130)
     except BrokenPipeError:
         _silence()
         return 1
@@ -168,6 +171,7 @@ def _silence() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(message: str, code: int = WRONG) -> int:
-    tell(message)
+def _fail(*messages: str, code: int = WRONG) -> int:
+    for message in messages:
+        tell(message)
     return code
