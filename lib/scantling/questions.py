@@ -19,6 +19,8 @@ from .base.plugins import function
 from .design.design import Design
 from .plans.leaderboard import Columns, search as _search
 from .plans.space import Space
+from .runs.frames import frame_of_answers, has_pandas
+from .runs.other_tables import answered
 from .runs.plan_rows import table_of_plans
 from .runs.predict import predict as _predict
 from .runs.read import TableLike, table_of_user
@@ -65,6 +67,17 @@ def fixes(design: AssessmentLike) -> list[dict[str, Any]]:
     return Table(_fixes(assessed(design)))
 
 
+def posttrain(design: DesignLike) -> Described:
+    """What fine-tuning, adapters, preference or policy training of a design takes: the trainer's
+    plan, and the rollout's; step, memory, days and dollars, what was assumed and what has to be
+    asked. `.as_dict()` is the JSON of `scantling design --json`.
+
+    Raises DesignError for a wrong design, and for one whose `job.method` is pretrain.
+    """
+    tuned: Described = function("posttrain")(designed(design))
+    return tuned
+
+
 def predict(
     runs: "TableLike | DataFrame | Design | Assessment", calibration: str | Path | None = None
 ) -> "DataFrame | dict[str, Array]":
@@ -76,9 +89,14 @@ def predict(
     plans of its phases as rows. calibration : path of a calibration file.
     The columns are those of `scantling predict`: step_time_s [s], tokens_per_s_per_device,
     model_tflops_per_device, mfu with its 80 % band, hfu, memory_bytes, fits, days and cost_usd
-    where the row has tokens and a price, what was assumed.
+    where the row has tokens and a price, what was assumed. A table of fine-tuning or policy
+    training, known by its columns, has those of its own.
     Raises DesignError for what is no table of runs, and for a design that no row can say.
     """
+    if isinstance(runs, (str, Path)):
+        columns = answered(runs)
+        if columns is not None:
+            return frame_of_answers(columns) if has_pandas() else dict(columns)
     if isinstance(runs, (Design, Assessment)):
         runs = table_of_plans(planned(runs))
     return _predict(table_of_user(runs), calibration)

@@ -8,7 +8,7 @@ from typing import Any
 from scantling import catalogue
 from scantling.base.errors import DesignError, plain
 from scantling.base.records import Lines
-from scantling.base.units import GB
+from scantling.base.units import DAY_S, GB, HOUR_S
 from scantling.catalogue.models.entries import entry
 from scantling.catalogue.models.shape import parameters
 
@@ -190,8 +190,29 @@ def _machine(notes: Notes) -> None:
         _hours(notes, facts["device_hours"])
     _alternatives(notes)
     _network(notes)
+    _failures(notes)
     if "rdma" in facts:
         notes.note(notes.words["rdma"], why="the fabric does RDMA; there is no field for it")
+
+
+def _failures(notes: Notes) -> None:
+    """Failures per 1,000 node-days of a time between two; it is asked about where the nodes are not
+    known."""
+    mtbf_s = notes.facts.get("mtbf_s")
+    if mtbf_s is None:
+        return
+    words = notes.words["mtbf_s"]
+    devices, chip = notes.fields.get("cluster.devices"), notes.fields.get("cluster.accelerator")
+    if devices is None or chip is None:
+        choices = ("reliability.failures_per_1000_node_days",)
+        notes.ask(words, "on how many nodes?", choices)
+        return
+    nodes = devices / notes.fields.get(
+        "cluster.devices_per_node", catalogue.devices_per_node(str(chip))
+    )
+    rate = float(f"{1000 * DAY_S / mtbf_s / nodes:.4g}")
+    why = f"one in {mtbf_s / HOUR_S:.3g} h on {nodes:,.0f} nodes"
+    notes.set("reliability.failures_per_1000_node_days", rate, words, why)
 
 
 def _alternatives(notes: Notes) -> None:

@@ -34,6 +34,7 @@ FACTS = (
     "device_hours",
     "hours_of",
     "mfu",
+    "mtbf_s",
     "mfu_wished",
     "devices_or",
     "flops",

@@ -1,16 +1,11 @@
-"""What decides and has no field of a design: other methods than pre-training and full fine-tuning,
-other currencies than dollars, dates, machines that are taken back. It is asked about."""
+"""What decides and has no field of a design: distillation, serving, other kinds of models, other
+currencies than dollars, dates, machines that are taken back. It is asked about."""
+
+from scantling.base.typed import CURRENCIES, CURRENCY_SIGNS
 
 from .fragments import BE, MOST, number_in
 from .rule import asks
 
-_ADAPTERS = (
-    "adapters are not planned, full-parameter training is: is a full fine-tune meant, or no plan?"
-)
-_POLICY = (
-    "preference and policy training are not planned, full-parameter training is: is a full "
-    "fine-tune meant, or no plan?"
-)
 _DISTILLATION = (
     "distillation is not planned (a teacher runs beside): is training of the student alone meant?"
 )
@@ -19,13 +14,12 @@ _QUANTISED = "quantisation is not planned: is training in this format meant (job
 _OTHER_MODELS = (
     "only language models of decoder layers are planned: does one of this shape stand for it?"
 )
-_FINE_TUNE = ("job.from_checkpoint: true",)
-_CURRENCY = (
-    r"(?:euros?|eur|gbp|(?:british\s+)?pounds?(?:\s+sterling)?|quid|yen|jpy|yuan|cny|rmb|renminbi"
-    r"|rupees?|inr|crores?|lakhs?|francs?|chf|won|krw|sek|nok|dkk|kroner|kronor|cad|aud|sgd|hkd"
-    r"|reais|brl|zloty|pln)"
+_CURRENCY = f"(?:[kmb]?(?:{CURRENCIES}))"
+_SIGN = f"(?:{CURRENCY_SIGNS})"
+_AN_HOUR = (
+    r"(?:(?:\s*(?:/|per|an?|each)\s*(?:gpus?|devices?|chips?|cards?|accelerators?|tpus?|nodes?))?"
+    r"[\s-]*(?:/|per|an?|each|pro)?[\s-]*(?:gpu|device|chip|card|node)?[\s-]?(?:hours?|hrs?|h)\b)"
 )
-_SIGN = r"(?:€|£|¥|₹|₩|(?:[cas]|hk|nz|au|ca)\s?\$)"
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
@@ -34,24 +28,6 @@ _PART = r"(?:the\s+)?(?:(?:beginning|start|middle|mid|end|early|late)[\s-]+(?:of
 _BY = r"(?:by|before|until|till|due(?:\s+(?:by|on))?|from|starting|start|ready|on|in|since)\s+"
 
 ASKED = (
-    *asks(
-        _ADAPTERS,
-        r"(?:(?:q|v|rs)?lora|q?dora|loha|lokr)(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft))?"
-        r"(?:[,\s]+(?:rank|r)\s*[=:]?\s*\d+)?",
-        r"(?:peft|prefix[\s-]tuning|prompt[\s-]tuning|p-tuning|adapters?|adapter[\s-]tuning"
-        r"|soft\s+prompts?|galore|ia3)",
-        choices=_FINE_TUNE,
-    ),
-    *asks(
-        _POLICY,
-        r"(?:dpo|grpo|ppo|orpo|kto|simpo|ipo|dapo|gspo|rloo|rlhf|rlaif|rlvr|rlef)"
-        r"(?:\s*/\s*(?:dpo|grpo|ppo|rlhf|rlvr))*(?:\s+(?:training|fine-?tuning|run|stage))?",
-        r"(?:reinforcement\s+learning|preference\s+(?:training|tuning|optimi[sz]ation|data)"
-        r"|policy\s+(?:training|gradient|optimi[sz]ation)|reward\s+model(?:l?ing|s)?"
-        r"|rejection\s+sampling|best[\s-]of[\s-]n|roll-?outs?|critic\s+model|verl|openrlhf|trl)",
-        r"rl(?=\s+(?:training|run|fine|post|on|of|with|for|stage))(?:\s+training)?",
-        choices=_FINE_TUNE,
-    ),
     *asks(
         _DISTILLATION,
         r"(?:knowledge\s+)?distil(?:l|led|ling|lation)?(?:\s+\S+)?(?:\s+(?:in)?to)?",
@@ -88,9 +64,34 @@ ASKED = (
         rf"(?:budget(?:\s+(?:cap|limit))?{BE}\s*)?(?:{MOST}\s*)?{_SIGN}\s*{number_in('v')}"
         r"(?:\s+(?:budget|cap|limit|in total|total))?",
         rf"(?:budget(?:\s+(?:cap|limit))?{BE}\s*)?(?:{MOST}\s*)?{number_in('v')}\s*"
-        rf"(?:€|£|¥|₹|₩|{_CURRENCY})(?:\s+(?:budget|cap|limit|in total|total))?",
+        rf"(?:{_SIGN}|{_CURRENCY})(?:\s+(?:budget|cap|limit|in total|total))?",
         rf"(?:budget(?:\s+(?:cap|limit))?{BE}\s*)?(?:{MOST}\s*)?{_CURRENCY}\s*{number_in('v')}",
         choices=("constraints.budget_usd",),
+    ),
+    *asks(
+        "dollars are planned with: how many are they an hour (prices.usd_per_device_hour)?",
+        rf"{_SIGN}\s*{number_in('v')}{_AN_HOUR}",
+        rf"{number_in('v')}\s*(?:{_SIGN}|{_CURRENCY}){_AN_HOUR}",
+        rf"{_CURRENCY}\s*{number_in('v')}{_AN_HOUR}",
+        choices=("prices.usd_per_device_hour",),
+    ),
+    *asks(
+        "how many days may it take (constraints.deadline_days)?",
+        r"(?:in|within|under|at\s+most|no\s+more\s+than|less\s+than)\s+(?:several|a\s+few|some"
+        r"|a\s+couple\s+of)\s+(?:weeks?|months?|days?)",
+        choices=("constraints.deadline_days",),
+    ),
+    *asks(
+        "how many nodes are they (reliability.spares)?",
+        r"(?:several|a\s+few|few|some|dozens\s+of|hundreds\s+of)(?:\s+(?:dozen|hundred|thousand))?\s+"
+        r"(?:hot|warm|cold)?[\s-]?(?:spares?(?:\s+nodes?)?|nodes?\s+(?:on\s+)?stand-?by)",
+        choices=("reliability.spares",),
+    ),
+    *asks(
+        "how many tokens are they (job.tokens)?",
+        r"(?:against\s+|with\s+|on\s+)?(?:an?\s+|the\s+)?fixed\s+(?:token\s+budget|budget\s+of\s+"
+        r"tokens)",
+        choices=("job.tokens",),
     ),
     *asks(
         "a deadline is stated in days from the start: how many?",

@@ -33,7 +33,64 @@ from .readers import (
 )
 from .rule import means, sets
 
+_SPARE = r"(?:(?:hot|cold|warm)[\s-])?(?:spares?|stand-?by)(?:[\s-]+(?:nodes?|machines?|hosts?))?"
+_CORRUPTION = r"(?:sdcs?|(?:silent[\s-]+)?(?:data[\s-]+)?corruptions?|bit[\s-]flips?)"
+_CHECKS = (
+    rf"(?:(?:with|periodic|regular)\s+)*(?:{_CORRUPTION}[\s-]+(?:spot[\s-])?(?:checks?|checking"
+    rf"|detection|detectors?|screening|scans?)|(?:spot[\s-])?checks?\s+(?:for|against)\s+{_CORRUPTION})"
+)
+_MANY = r"(?:several|a\s+few|few|some|a\s+couple\s+of|many)"
+
 LIMITS = (
+    *sets(
+        {"constraints.min_mfu": share},
+        rf"(?:(?:keep|keeping|hold|with|an?|at|in)\s+)*{MFU}(?:\s+(?:in|of|at|between|within|from|the"
+        r"|band|range))*\s*(?P<v>\d{1,2}(?:\.\d+)?)\s*%?\s*(?:-|–|—|to|and)\s*\d{1,2}(?:\.\d+)?"
+        r"\s*(?:%|percent|per cent)(?:\s+(?:band|range|mfu))?",
+        r"(?P<v>\d{1,2}(?:\.\d+)?)\s*%?\s*(?:-|–|—|to)\s*\d{1,2}(?:\.\d+)?\s*"
+        rf"(?:%|percent|per cent)\s+{MFU}(?:\s+(?:band|range))?",
+        why="the lower end of the band is the floor",
+    ),
+    *sets(
+        {"reliability.recovery": always("elastic")},
+        r"(?:support(?:s|ing)?\s+|with\s+|must\s+be\s+)?elastic(?:ally)?(?:[\s-]+(?:resiz\w+"
+        r"|resizes?|recover\w*|scaling|training|restarts?|shrink\w*|reshap\w+|job))",
+        r"(?:drop(?:s|ping)?|shrink(?:s|ing)?\s+(?:by|without))\s+(?:a|the|any)\s+(?:failed|lost)"
+        r"\s+(?:gang|replica|node)s?",
+        why="the others change their number and go on without what was lost",
+    ),
+    *sets(
+        {"constraints.survive": always("node")},
+        rf"(?:with\s+|and\s+|some\s+)*(?:hot|warm)[\s-]{_SPARE}",
+        why="spares without a number: the loss of a node is survived, how many is worked out",
+    ),
+    *sets(
+        {"reliability.spares": whole("v")},
+        r"(?P<v>\d+)\s+(?:(?:hot|cold|warm)[\s-])?(?:stand-?by|warm|reserve)\s+(?:nodes?|machines?)",
+    ),
+    *sets(
+        {"reliability.sdc.check_every_s": seconds},
+        rf"{_CHECKS}\s+(?:every|each|once\s+(?:every|in))\s+{time_in('v')}",
+    ),
+    *sets(
+        {"mtbf_s": seconds},
+        r"(?:an?\s+|one\s+)?(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?)"
+        rf"\s+(?:roughly\s+|about\s+|around\s+)?(?:every|each)\s+(?:~\s*)?{time_in('v')}",
+        rf"mtbf{BE}\s*(?:~\s*)?{time_in('v')}",
+    ),
+    *means(
+        "repeated steps that find corruptions are part of every plan, as often as they pay", _CHECKS
+    ),
+    *means(
+        "how often the job fails follows from the machine and the fleet's rate",
+        r"(?:(?:through|despite|with)\s+)?(?:an?\s+)?(?:hardware\s+|node\s+)?(?:failures?"
+        rf"|interruptions?|faults?)\s+(?:roughly\s+|about\s+)?(?:every|each)\s+{_MANY}"
+        r"\s+(?:hours?|days?|minutes?)",
+    ),
+    *means(
+        "how long it takes is worked out; constraints.deadline_days is a limit",
+        rf"(?:for|over|lasts?|lasting|takes?|taking)?\s*{_MANY}\s+(?:weeks?|months?|days?)",
+    ),
     *sets(
         {"constraints.deadline_days": days},
         (

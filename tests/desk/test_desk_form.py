@@ -29,6 +29,12 @@ IN_THE_FILE = {
         "plan.precision",
     ),
     "what is unusual and meant so": ("confirm",),
+    "tuning a trained model, which another package plans": (
+        "job.method",
+        "job.adapter",
+        "job.data",
+        "job.rollout",
+    ),
     "words of a line that have to be settled in the file that init wrote": ("unread",),
     "numbers of one kind of layer, which model.hf_config takes from its authors' file": (
         "model.mixers",

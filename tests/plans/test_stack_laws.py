@@ -6,9 +6,8 @@ import pytest
 from scantling import Design, DesignError, assess
 from scantling.catalogue.stacks import stacks
 from scantling.physics.gather import situation
-from scantling.plans.laws import Setting
 from scantling.plans.prepare import prepare
-from scantling.plans.stack_laws import STACK_LAWS, laws_of_stack
+from scantling.plans.stack_laws import STACK_LAWS, Run, laws_of_stack
 from scantling.verdict.limits import limits
 
 
@@ -59,14 +58,13 @@ def test_without_the_stack_the_same_plan_is_lawful(stack, plan, job, words):
 def test_every_plan_that_is_searched_keeps_the_laws_of_its_stack(stack, model):
     a = assess(design(stack, {}, model=model))
     search = a.chosen.search
-    resolved = a.resolved
-    setting = Setting(resolved.model, a.chosen.phase, resolved.cluster)
+    run = Run(a.resolved.model, a.chosen.phase)
     columns = {
         name: np.broadcast_to(np.asarray(value), search.plan.tp.shape)
         for name, value in vars(search.plan).items()
     }
     for law in laws_of_stack(stack):
-        assert np.all(law.holds(columns, setting)), law.text
+        assert np.all(law.holds(columns, run)), law.text
 
 
 def test_a_design_without_a_stack_names_those_that_would_run_its_plan():

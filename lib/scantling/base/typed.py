@@ -18,6 +18,15 @@ SCALES = {
     "billion": 1e9,
     "trillion": 1e12,
 }
+# of money that is no dollar of the United States: words and signs, as patterns
+CURRENCIES = (
+    r"euros?|eur|gbp|(?:british\s+)?pounds?(?:\s+sterling)?|quid|yen|jpy|yuan|cny|rmb|renminbi"
+    r"|rupees?|inr|crores?|lakhs?|francs?|chf|won|krw|sek|nok|dkk|kroner|kronor|cad|aud|sgd|hkd"
+    r"|nzd|twd|aed|dirhams?|sar|riyals?|rub|roubles?|rubles?|pesos?|mxn|rand|zar|reais|brl|zloty|pln"
+)
+CURRENCY_SIGNS = r"€|£|¥|₹|₩|₽|(?<![a-z])(?:[cas]|hk|nz|au|ca|nt)\s?\$"
+_MONEY = re.compile(rf"(?<![a-z])[kmb]?(?:{CURRENCIES})(?![a-z])|{CURRENCY_SIGNS}", re.IGNORECASE)
+_DOLLARS = re.compile(r"\s*(?:us\s?\$|\$|usd|dollars?)\s*", re.IGNORECASE)
 _SPACES = "\u00a0\u2009\u202f"  # no-break, thin, narrow no-break: they stand in numbers alone
 _BETWEEN = rf",.'_\u2019{_SPACES}"
 _GROUPS = re.compile(r"[1-9]\d{0,2}(?P<s>[,.'_ \u2019])\d{3}(?:(?P=s)\d{3})*", re.ASCII)
@@ -74,6 +83,19 @@ def number(text: str) -> tuple[float, bool] | None:
     if match["sign"] in ("-", "\u2212"):
         value = -value
     return value, share
+
+
+def currency(text: str) -> str | None:
+    """The word or sign of money in a text that is no dollar of the United States; None where there
+    is none. Words of a name are told apart by _: budget_eur."""
+    match = _MONEY.search(text.replace("_", " "))
+    return match[0] if match else None
+
+
+def dollars(text: str) -> float | None:
+    """A number of dollars as it is typed with its sign: $2.5, 2.5 USD; None for anything else."""
+    typed = number(_DOLLARS.sub("", text, count=1))
+    return typed[0] if typed and _DOLLARS.search(text) else None
 
 
 def with_points(text: str) -> str:

@@ -14,7 +14,9 @@ from ..advise.design_json import as_dict
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.files import read_stream
+from ..base.plugins import FUNCTIONS, entries, function
 from ..design.design import Design
+from ..design.methods import PLANNER, is_posttraining
 from ..design.unsettled import SETTLED, VERDICT, Unsettled
 from ..plans.prepare import prepare
 from ..verdict.assess import assess
@@ -22,6 +24,7 @@ from ..verdict.record import Assessment
 from ..verdict.verdicts import EXIT as EXIT, VERDICTS
 from . import texts
 from .bar import Bar
+from .wrong_file import WrongFile
 
 
 def check_new(output: str, force: bool) -> None:
@@ -54,7 +57,7 @@ def assessment_of(
         name = plain(file, 200)
         if isinstance(e, Unsettled) or e.field.startswith(name):
             raise
-        raise click.ClickException(f"{name}: {e}") from None
+        raise WrongFile([f"{name}: {line}" for line in e.lines()]) from None
 
 
 def possible(
@@ -69,6 +72,26 @@ def possible(
     if not a.phases:
         refuse(a, as_json)
     return a
+
+
+def posttrained(file: str, as_json: bool) -> int | None:
+    """The exit code of a design that tunes a trained model, which another package answers and
+    prints; None for one that trains from the start. `-` is read by whoever comes first."""
+    if file == "-":
+        return None
+    try:
+        design = read(file)
+    except DesignError:  # said by whoever reads it for an answer
+        return None
+    if not is_posttraining(design) or PLANNER not in entries(FUNCTIONS):
+        return None
+    try:
+        code: int = function(f"{PLANNER}_command")(design, as_json)
+    except Unsettled as unsettled:
+        ask_first(unsettled, as_json)
+    except DesignError as e:
+        raise click.ClickException(f"{plain(file, 200)}: {e}") from None
+    return code
 
 
 def ask_first(unsettled: Unsettled, as_json: bool) -> NoReturn:

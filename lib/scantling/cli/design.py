@@ -13,7 +13,7 @@ from ..base.console import console, print_json
 from ..base.files import write_text
 from ..base.plugins import function
 from ..verdict.result import Result
-from .common import EXIT, assessment_of, named, possible
+from .common import EXIT, assessment_of, named, possible, posttrained
 from .options import FILE, JSON, PATH
 from .summary import endurance, full, summary
 from .tables import print_table
@@ -38,6 +38,9 @@ def design(file: str, as_json: bool, everything: bool, wide: bool) -> int:
     Exit 0 feasible, at risk or not; 3 a stated constraint is violated or cannot be checked, or the
     run makes no sense; 4 impossible; 2 the file is wrong.
     """
+    tuned = posttrained(file, as_json)
+    if tuned is not None:
+        return tuned
     a = possible(file, as_json, "wide" if wide else "default")
     result: Result = function("assessment_json")(a)
     if as_json or everything:

@@ -9,12 +9,13 @@ from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.json import text
-from ..base.show import percent
+from ..base.show import percent, several
 from ..runs.compare import validate_frame
 from ..runs.frames import frame_of, need_pandas
+from ..runs.other_tables import answered
 from ..runs.plan_rows import plan_rows
 from ..runs.predict import COUNTS, predicted_columns
-from ..runs.read import named_table
+from ..runs.read import named_table, unread_columns
 from ..runs.run_columns import template
 from ..runs.table import to_csv
 from .common import possible
@@ -39,20 +40,35 @@ from .tables import print_rows
     help="Constants that scantling learn or measure wrote.",
 )
 def predict(runs_csv: str | None, output: str, as_template: bool, calibration: str | None) -> None:
-    """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read."""
+    """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read.
+
+    A table of fine-tuning or policy training is known by its columns.
+    """
     if as_template:
         rows = plan_rows(possible(runs_csv)) if runs_csv else []
         write_text(output, template(rows), force=True)
         return
     if runs_csv is None:
         raise DesignError("RUNS_CSV", problem="is missing", allowed="a table, or --template")
-    table = named_table(runs_csv)
-    columns = predicted_columns(table, calibration)
-    write_text(output, to_csv(columns, whole=COUNTS), force=True)
-    predicted = int((columns["error"] == "").sum())
-    console(stderr=True).print(
-        f"{predicted} of {len(table)} rows predicted, to {plain(output, 200)}"
-    )
+    columns = answered(runs_csv)
+    whole: tuple[str, ...] = ()
+    unread: list[str] = []
+    if columns is None:
+        table = named_table(runs_csv)
+        columns, whole = predicted_columns(table, calibration), COUNTS
+        unread = unread_columns(table)
+    write_text(output, to_csv(columns, whole=whole), force=True)
+    out = console(stderr=True)
+    total = len(columns["error"])
+    errors = [error for error in columns["error"] if error]
+    out.print(f"{total - len(errors)} of {total} rows predicted, to {plain(output, 200)}")
+    if errors:
+        out.print(
+            f"{several(len(errors), 'row')} without a figure; the first: {plain(errors[0], 300)}"
+        )
+    if unread:
+        names = ", ".join(plain(name, 40) for name in unread[:8])
+        out.print(f"not read, no column of the format: {names}{', …' if unread[8:] else ''}")
 
 
 @click.command()

@@ -21,7 +21,7 @@ from ..plans.leaderboard import plan_columns
 from ..plans.prepare import prepare
 from ..plans.space import SPACES
 from .bar import Bar
-from .common import EXIT, assessment_of, named, on_scheduler, possible, read
+from .common import EXIT, assessment_of, named, on_scheduler, possible, posttrained, read
 from .decide import axes_of
 from .options import FILE, JSON, PATH
 from .tables import print_table
@@ -87,6 +87,10 @@ def search(
     if wide and space not in (None, "wide"):
         raise DesignError("--wide", space, "--wide or --space", problem="contradicts --space")
     space = "wide" if wide else space or "default"
+    if not over:
+        tuned = posttrained(file, as_json)
+        if tuned is not None:
+            return tuned
     a = assessment_of(file) if over else possible(file, as_json)
     if progress is None:
         progress = space == "wide" or bool(over) or bool(scheduler)

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator
 
 from ..base.errors import DesignError
 from ..base.show import is_number, scalar
-from ..base.typed import number
+from ..base.typed import currency, dollars, number
 
 Check = Callable[[Any], Any]  # the value of a file -> the value of the design
 
@@ -42,8 +42,12 @@ def as_number(value: Any, allowed: str, whole: bool = False) -> int | float:
         problem = "is not a number"
         if isinstance(value, str):
             problem = "is text, not a number"
-            if typed := number(value):
-                nearest = f"{typed[0]:.12g}".replace("e+", "e")
+            if money := currency(value):
+                problem = f"is in {money}, and dollars are planned with: say how many"
+            typed = number(value)
+            amount = typed[0] if typed else dollars(value)
+            if amount is not None:
+                nearest = f"{amount:.12g}".replace("e+", "e")
         raise DesignError("", value, allowed, nearest, problem=problem)
     if isinstance(value, float) and not isfinite(value) or abs(value) > sys.float_info.max:
         raise DesignError("", value, allowed, problem="is not a finite number")

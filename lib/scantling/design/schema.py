@@ -20,13 +20,16 @@ from ..catalogue.words import (
     GATES,
     GRADIENTS,
     LAYER_SPLITS,
+    METHODS,
     MLPS,
     MODULES,
+    OFFLOAD_MODULES,
     OFFLOADS,
     OUTERS,
     PRECISIONS,
     RECOMPUTES,
     RECOVERIES,
+    REMAT_POLICIES,
     RENTS,
     ROUTINGS,
     SCHEDULES,
@@ -52,6 +55,7 @@ from .fields import (
     word,
     words,
 )
+from .tuned import AdapterSpec, DataSpec, RolloutSpec, check_method
 
 # the branches of a union, dropped from the paths of errors
 TAGS = ("id:", "mapping:")
@@ -462,6 +466,26 @@ class ClusterSpec(Section):
     )
 
 
+class ActivationOffload(Section):
+    """Activations that wait for the backward pass in host memory."""
+
+    modules: list[str] | None = words(
+        OFFLOAD_MODULES,
+        (
+            "inputs of these modules of a layer; left out, or `layers`: all that the plan keeps "
+            "of it"
+        ),
+        example=["core_attn", "expert_fc1"],
+    )
+    layers: int | None = count(
+        1,
+        10_000,
+        "layers",
+        "layers of the model whose activations leave, where not all",
+        example=40,
+    )
+
+
 class PlanSpec(Section):
     """Pins of the parallel plan; what is left out is searched."""
 
@@ -516,6 +540,14 @@ class PlanSpec(Section):
         CP_TYPES, "how context parallelism exchanges keys and values", example="ring"
     )
     offload: str | None = word(OFFLOADS, "state kept in host memory or NVMe", example="none")
+    activation_offload: ActivationOffload | None = other(
+        "activations that wait in host memory", example={"modules": ["core_attn"], "layers": 40}
+    )
+    remat_policy: str | None = word(
+        REMAT_POLICIES,
+        "what MaxText keeps of a layer, by the name of its policy, in place of `recompute`",
+        example="minimal_with_context",
+    )
     cuda_graphs: str | None = word(
         CUDA_GRAPHS,
         "what is captured: nothing, the modules of a layer, the whole iteration",
@@ -820,11 +852,25 @@ class CorpusSpec(Section):
 class Job(PhaseSpec):
     """What is trained: one phase, or several."""
 
+    method: str | None = word(
+        METHODS,
+        "what is trained, and on what: pretrain and sft all weights, lora and qlora adapters, "
+        "dpo on preferences, grpo and ppo a policy on its own samples",
+        example="grpo",
+    )
+    adapter: AdapterSpec | None = other("low-rank adapters", example={"rank": 16})
+    data: DataSpec | None = other("samples of a fine-tune", example={"samples": 1e5})
+    rollout: RolloutSpec | None = other("the policy's own samples", example={"prompts": 64})
     phases: list[PlannedPhase] | None = listed(
         "phases", 100, "phases in order, instead of tokens, seq_len and global_batch here"
     )
     corpus: CorpusSpec | None = other("where the tokens come from", example={"raw_bytes": 4e14})
     sync: SyncSpec | None = other("how several sites keep in step", example={"kind": "local-steps"})
+
+    @model_validator(mode="after")
+    def _of_one_method(self) -> "Job":
+        check_method(self.method, self.stated())
+        return self
 
     alone = {
         **PhaseSpec.alone,

@@ -22,9 +22,9 @@ from ..design.resolved import Phase
 from ..physics.cases import FULL, HSDP, ZERO3, Plan, accumulated, code
 from ..physics.layout import gains
 from ..physics.pipeline import RULES, SCHEDULES, Division
-from .laws import Law, Setting, Stage, laws_of
+from .laws import Law, Setting, Stage, laws_of, setting_of
 from .space import DEFAULT, Space
-from .stack_laws import laws_of_stack
+from .stack_laws import Run, laws_of_stack
 from .words import CODED
 
 ANY = -1  # of `under`: any schedule may follow
@@ -84,7 +84,7 @@ class Question:
     @property
     def setting(self) -> Setting:
         """What the plans have to suit."""
-        return Setting(self.model, self.phase, self.cluster)
+        return setting_of(self.model, self.phase, self.cluster)
 
     def pick(
         self, name: str, default: Sequence[Any] | Array | None = None
@@ -143,7 +143,7 @@ def _of_stack(c: Columns, q: Question) -> Columns:
     """The rows that keep the laws of the space's stack."""
     for law in laws_of_stack(q.space.stack):
         n = len(c["tp"])
-        c = keep(c, np.broadcast_to(law.holds(c, q.setting), n))
+        c = keep(c, np.broadcast_to(law.holds(c, Run(q.model, q.phase)), n))
         field = f"plan.{law.field}"
         c = _some(c, field, pin(q.pins, law.field), f"{law.text} ({law.source})")
     return c

@@ -25,7 +25,7 @@ from .enumerate import (
     stacked,
 )
 from .laws import LAWS, all_hold
-from .stack_laws import laws_of_stack
+from .stack_laws import Run, laws_of_stack
 
 ONE_STAGE = SCHEDULES[Schedule.ONE_F_ONE_B].code
 FAR = 2  # times as many ranks of an axis as a plan has, or as few, that its neighbours have
@@ -76,7 +76,10 @@ def savings(q: Question) -> list[Saving]:
 
 
 def module_sets(q: Question) -> list[int]:
-    """Sets of the modules that a model has and a space may repeat, as bits."""
+    """Sets of the modules that a model has and a space may repeat, as bits; none where the design
+    says what is repeated."""
+    if q.phase.remat or q.pins.get("recompute_modules"):
+        return []
     absent = {
         RecomputeModule.MLA_UP_PROJ: q.model.attention != "mla",
         RecomputeModule.MOE: not q.model.is_moe,
@@ -227,5 +230,5 @@ def _lawful(c: Columns, q: Question) -> Array:
     if q.pins.get("grad_accum") is not None:
         lawful &= m == q.pins["grad_accum"]
     for law in laws_of_stack(q.space.stack):
-        lawful &= law.holds(c, q.setting)
+        lawful &= law.holds(c, Run(q.model, q.phase))
     return lawful

@@ -15,8 +15,8 @@ from ..design.pins import Degree, Number, Pins, pin
 from ..design.resolved import Phase
 from ..physics.recompute import bits_of
 from .enumerate import divisors
-from .laws import LAWS, Law, Setting, all_hold
-from .stack_laws import laws_of_stack
+from .laws import LAWS, Law, Setting, all_hold, setting_of
+from .stack_laws import Run, laws_of_stack
 from .words import CODED
 
 _DEGREES: tuple[Degree, ...] = ("tp", "pp", "cp", "dp")
@@ -39,9 +39,8 @@ def check_pins(
     _check_recompute(pins, model)
     _check_layout(pins, model)
     _check_batch(pins, phase.global_batch)
-    setting = Setting(model, phase, cluster)
-    _check_laws(pins, setting)
-    _check_stack(pins, setting, stack)
+    _check_laws(pins, setting_of(model, phase, cluster))
+    _check_stack(pins, Run(model, phase), stack)
 
 
 def _refuse(pins: Pins, field: str, allowed: str, nearest: object, problem: str) -> NoReturn:
@@ -208,7 +207,7 @@ def _check_laws(pins: Pins, setting: Setting) -> None:
     _refuse(pins, field, allowed, nearest, "breaks a law of plans")
 
 
-def _check_stack(pins: Pins, setting: Setting, stack: str | None) -> None:
+def _check_stack(pins: Pins, run: Run, stack: str | None) -> None:
     """No law of the named stack is broken whose columns are all pinned."""
     columns = {field: np.asarray(value) for field, value in _columns(pins).items()}
     for field, words in CODED.items():
@@ -219,7 +218,7 @@ def _check_stack(pins: Pins, setting: Setting, stack: str | None) -> None:
     if "recompute_modules" in pins:
         columns["modules"] = np.asarray(bits_of(pins["recompute_modules"]))
     for law in laws_of_stack(stack):
-        if law.reads <= columns.keys() and not np.all(law.holds(columns, setting)):
+        if law.reads <= columns.keys() and not np.all(law.holds(columns, run)):
             problem = f"is refused by {stack}"
             _refuse(pins, law.field, f"{law.text} ({law.source})", None, problem)
 

@@ -2,19 +2,22 @@
 with the release that it was read in. A design that names the stack is held to them; of one that
 names none, `runs_on` says which stacks would take its plan."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from ..base.columns import Array
 from ..base.records import Lines, record
 from ..catalogue.families import family
+from ..catalogue.models.shape import Model
 from ..catalogue.stacks import Stack, stacks
 from ..catalogue.words import Precision, RecomputeModule
+from ..design.resolved import Phase
 from ..physics.cases import FULL, HOST_ALL, HOST_STATES, ZERO1, ZERO2, ZERO3, Plan, accumulated
 from ..physics.gather import Situation
 from ..physics.recompute import bits_of
-from .laws import Columns, Setting, Test, either
+from .laws import Columns, either
 from .words import CODED
 
 MEGATRON = "megatron-core 0.19.2"
@@ -32,6 +35,16 @@ ALIGNED: Mapping[str, int] = {  # rows of a product that its scales are laid ove
 }
 
 
+class Run(NamedTuple):
+    """What the laws of a stack look at beside the plan."""
+
+    model: Model
+    phase: Phase
+
+
+Test = Callable[[Columns, Run], Array]  # true where plans keep a law
+
+
 @record
 class StackLaw:
     """One law of a stack: whose, the field it concerns, the columns that it reads, what it says,
@@ -42,81 +55,81 @@ class StackLaw:
     reads: frozenset[str]
     text: str
     source: str
-    holds: Test  # true where plans keep it
+    holds: Test
 
 
-def whole_key_heads(c: Columns, s: Setting) -> Array:
+def whole_key_heads(c: Columns, s: Run) -> Array:
     """tp divides the key-value heads."""
     return np.asarray((s.model.kv_heads % c["tp"] == 0) | (s.model.attention == "mla"))
 
 
-def a_micro_batch_a_stage(c: Columns, s: Setting) -> Array:
+def a_micro_batch_a_stage(c: Columns, s: Run) -> Array:
     """m >= pp."""
     m = accumulated(s.phase.global_batch, c["dp"], c["micro_batch"])
     return either(c["pp"] == 1, m >= c["pp"])
 
 
-def whole_layers_again(c: Columns, s: Setting) -> Array:
+def whole_layers_again(c: Columns, s: Run) -> Array:
     """Full recompute of all layers of a stage, or of none."""
     return either(c["recompute"] != FULL, c["recompute_share"] >= 1)
 
 
-def sharded_context(c: Columns, s: Setting) -> Array:
+def sharded_context(c: Columns, s: Run) -> Array:
     """Context-parallel ranks share one sharded copy."""
     return either(c["cp"] == 1, c["sharding"] > 0)
 
 
-def stages_of_whole_gradients(c: Columns, s: Setting) -> Array:
+def stages_of_whole_gradients(c: Columns, s: Run) -> Array:
     """No ZeRO-2 or ZeRO-3 under a pipeline."""
     return either(c["pp"] == 1, c["sharding"] < ZERO2)
 
 
-def states_on_hosts(c: Columns, s: Setting) -> Array:
+def states_on_hosts(c: Columns, s: Run) -> Array:
     """Optimizer states leave the device from ZeRO-1 on, weights under ZeRO-3."""
     alone = c["dp"] * c["cp"] == 1
     states = either(c["offload"] != HOST_STATES, c["sharding"] >= ZERO1, alone)
     return states & either(c["offload"] != HOST_ALL, c["sharding"] >= ZERO3, alone)
 
 
-def modules_named(c: Columns, s: Setting) -> Array:
+def modules_named(c: Columns, s: Run) -> Array:
     """Bits of the modules that a plan names, pinned ones too."""
     pinned = s.phase.pins.get("recompute_modules")
     modules = c.get("modules", np.zeros(1, np.int64))
     return np.asarray(bits_of(pinned) if pinned else modules).astype(np.int64)
 
 
-def experts_activations_alone(c: Columns, s: Setting) -> Array:
+def experts_activations_alone(c: Columns, s: Run) -> Array:
     """The activation of a dense feed-forward is not repeated alone."""
     return np.asarray((modules_named(c, s) & ACTIVATIONS == 0) | s.model.is_moe)
 
 
-def fused_under_delayed_scaling(c: Columns, s: Setting) -> Array:
+def fused_under_delayed_scaling(c: Columns, s: Run) -> Array:
     """Norms and activations are not repeated under delayed scaling."""
     delayed = s.phase.precision == Precision.FP8
     return np.asarray((modules_named(c, s) & FUSED == 0) | (not delayed))
 
 
-def sequence_parallel_experts(c: Columns, s: Setting) -> Array:
+def sequence_parallel_experts(c: Columns, s: Run) -> Array:
     """Experts beside tensor parallelism ask for sequence parallelism."""
     return either(not s.model.is_moe, c["tp"] == 1, c["sp"] > 0)
 
 
-def sharded_weights_in_one_part(c: Columns, s: Setting) -> Array:
+def sharded_weights_in_one_part(c: Columns, s: Run) -> Array:
     """Sharded weights do not combine with interleaved chunks."""
     return either(c["sharding"] < ZERO3, c["vpp"] == 1)
 
 
-def one_etp_under_fsdp(c: Columns, s: Setting) -> Array:
+def one_etp_under_fsdp(c: Columns, s: Run) -> Array:
     """Experts are whole under sharded weights."""
     return either(c["sharding"] < ZERO3, c["etp"] == 1)
 
 
-def expert_axis_is_tensor_axis(c: Columns, s: Setting) -> Array:
+def expert_axis_is_tensor_axis(c: Columns, s: Run) -> Array:
     """Experts share the tensor axis."""
     return either(not s.model.is_moe, c["etp"] == c["tp"])
 
 
-def rows_of_8_bit(c: Columns, s: Setting) -> Array:
+def rows_of_8_bit(c: Columns, s: Run) -> Array:
     """Tokens of a rank are a multiple of what the scales of an 8-bit recipe lie over."""
     block = ALIGNED.get(s.phase.precision, 1)
     parts = c["cp"] * np.where(c["sp"] > 0, c["tp"], 1)
@@ -124,7 +137,7 @@ def rows_of_8_bit(c: Columns, s: Setting) -> Array:
     return np.asarray(tokens % (parts * block) == 0)
 
 
-def widths_of_8_bit(c: Columns, s: Setting) -> Array:
+def widths_of_8_bit(c: Columns, s: Run) -> Array:
     """Widths that tensor parallelism leaves are a multiple of the block, but for blocks of 128,
     which kernels pad."""
     block = min(ALIGNED.get(s.phase.precision, 1), 32)
@@ -263,7 +276,7 @@ def runs_on(plan: Plan, situation: Situation) -> list[Stack]:
     """Stacks with a launch kit for a design's chips whose laws one plan keeps and that offer its
     values."""
     resolved = situation.resolved
-    setting = Setting(resolved.model, situation.phase, resolved.cluster)
+    run = Run(resolved.model, situation.phase)
     columns = {name: np.asarray(value).astype(np.int64) for name, value in vars(plan).items()}
     columns["recompute_share"] = np.asarray(plan.recompute_share)
     vendor = family(resolved.cluster.accelerator.family).vendor_stack
@@ -273,7 +286,7 @@ def runs_on(plan: Plan, situation: Situation) -> list[Stack]:
         if one.kit
         and vendor in one.chips.split()
         and _offers(one, columns)
-        and all(np.all(law.holds(columns, setting)) for law in laws_of_stack(one.name))
+        and all(np.all(law.holds(columns, run)) for law in laws_of_stack(one.name))
     ]
 
 

@@ -3,6 +3,7 @@ made."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,6 +45,13 @@ def frame_of(table: Table) -> DataFrame:
 
     columns = {name: table[name] if name in READ else _missing(table[name]) for name in table}
     return pd.DataFrame(columns, index=range(len(table)))
+
+
+def frame_of_answers(columns: Mapping[str, Array]) -> DataFrame:
+    """Columns that a package answers a table of its own with, as a data frame."""
+    import pandas as pd
+
+    return pd.DataFrame({name: _missing(column) for name, column in columns.items()})
 
 
 def _missing(column: Array) -> Array:

@@ -1,0 +1,437 @@
+"""From a post-training design to its answer: the plans, the step, failures, days and dollars."""
+
+from collections.abc import Mapping
+from math import inf
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scantling.api import designed
+from scantling.base.errors import DesignError
+from scantling.base.records import Known, Lines
+from scantling.base.units import DAY_S
+from scantling.catalogue.models.shape import parameters
+from scantling.catalogue.stacks import GENERIC, stack
+from scantling.catalogue.words import Method
+from scantling.design.design import Design
+from scantling.design.methods import is_posttraining, method_of
+from scantling.design.resolved import Resolved
+from scantling.design.unsettled import Unsettled
+from scantling.endure.checkpoint import contents
+from scantling.endure.cost import price
+from scantling.endure.reliability import Endurance, endure
+from scantling.plans.prepare import prepare
+from scantling.verdict.verdicts import rank
+
+from . import texts
+from .constants import Constants, constants
+from .inputs import Notes, Rollout, adapters_of, rollout_of, samples_of
+from .layouts import Layout, layouts, trainer_on, varied
+from .record import Other, Posttrained, Varied
+from .trainer import BATCH, Trainer, trainer_of, tuning_of, twin
+from .tuning import trained_parameters
+
+LIVE = ("cost_usd", "cost_usd_low", "cost_usd_high")
+NO_MONEY: dict[str, Known] = dict.fromkeys(LIVE)
+
+
+def posttrain(design: Design | str | Path | Mapping[str, Any]) -> Posttrained:
+    """The answer to a design with `job.method` other than pretrain: plan of the trainer and, for
+    a policy, of the rollout; step, memory, days, dollars, what was assumed and what has to be
+    asked. Raises DesignError for a wrong design, Unsettled for words that nobody has settled."""
+    full = designed(design)
+    if full.unsettled:
+        raise Unsettled(full.title, full.unsettled)
+    if not is_posttraining(full):
+        raise DesignError(
+            "job.method",
+            method_of(full).value,
+            [method.value for method in Method if method is not Method.PRETRAIN],
+            problem="trains from the start",
+        )
+    k, notes = constants(), Notes()
+    rollout = rollout_of(full, notes, k)
+    if rollout is not None:
+        return policy_answer(full, rollout, notes, k)
+    return tuning_answer(full, notes, k)
+
+
+class Run(NamedTuple):
+    """How long a step takes, how many there are, and on what."""
+
+    step_s: float
+    low_s: float
+    high_s: float
+    steps: Known
+    devices: int
+    trained: float  # parameters
+
+
+class Whole(NamedTuple):
+    """The run with its failures, and what it costs."""
+
+    endurance: Endurance
+    days: tuple[Known, Known, Known]  # likely, low, high
+    cost: dict[str, Known]
+
+
+def whole(design: Design, resolved: Resolved, run: Run, state_bytes: float) -> Whole:
+    """The run on all devices of the design, with the failures and saves that pre-training has: what
+    is saved is what was trained."""
+    own = prepare_whole(design, resolved)
+    size = contents(run.trained, ranks=run.devices).total
+    lived = endure(
+        own.cluster,
+        own.reliability,
+        saves=own.checkpoint,
+        checkpoint_bytes=size,
+        state_bytes_per_device=max(size / run.devices, min(state_bytes, size)),
+        step_s=run.step_s,
+        devices=run.devices,
+        recovers=stack(own.stack or GENERIC).recovers,
+    )
+    if run.steps is None:
+        return Whole(lived, (None, None, None), NO_MONEY)
+    goodput = float(np.ravel(lived.goodput)[0])
+    days = [run.steps * step / goodput / DAY_S for step in (run.step_s, run.low_s, run.high_s)]
+    spares = float(np.ravel(lived.spares)[0]) * own.cluster.devices_per_node
+    costs = [
+        price(
+            own.cluster,
+            own.prices,
+            wall_s=each * DAY_S,
+            devices_paid=own.cluster.devices + spares,
+            goodput=goodput,
+        )
+        for each in days
+    ]
+    mid, low, high = costs
+    money: dict[str, Known] = {
+        "cost_usd": known(mid.cost_usd),
+        "cost_usd_low": known(low.cost_usd_low),
+        "cost_usd_high": known(high.cost_usd_high),
+    }
+    return Whole(lived, (days[0], days[1], days[2]), money)
+
+
+def prepare_whole(design: Design, trainer: Resolved) -> Resolved:
+    """The trainer's resolved design on all devices of the design."""
+    if trainer.cluster.devices == design.cluster.devices:
+        return trainer
+    phase = trainer.main_phase
+    own = twin(design, design.cluster.devices, phase.seq_len, phase.global_batch, 0.0, None)
+    return prepare(own)
+
+
+def known(value: Any) -> Known:
+    """A figure as a number; None where it is unknown."""
+    return None if value is None else float(np.ravel(value)[0])
+
+
+def judged(design: Design, days: Known, high: Known, cost: Known) -> tuple[str, list[str]]:
+    """The verdict on deadline and budget, and its lines."""
+    asked = design.constraints
+    missed, verdict = [], "feasible"
+    if asked.deadline_days is not None and days is not None:
+        if days > asked.deadline_days:
+            missed.append(texts.late(days, asked.deadline_days))
+            verdict = "constraint-missed"
+        elif high is not None and high > asked.deadline_days:
+            missed.append(texts.perhaps_late(high, asked.deadline_days))
+            verdict = "feasible-at-risk"
+    if asked.budget_usd is not None and cost is not None and cost > asked.budget_usd:
+        missed.append(texts.dear(cost, asked.budget_usd))
+        verdict = "constraint-missed"
+    unmet = [name for name in asked.stated() if name not in ("deadline_days", "budget_usd")]
+    if unmet:
+        missed.append(texts.not_judged(unmet))
+        verdict = max(verdict, "not-checked", key=rank)
+    return verdict, missed
+
+
+def tuning_answer(design: Design, notes: Notes, k: Constants) -> Posttrained:
+    """The answer for SFT, adapters and DPO."""
+    method = method_of(design)
+    devices = design.cluster.devices
+    context = prepare(twin(design, devices, 1024, BATCH, 0.0, None)).model.seq_len or 4096
+    samples = samples_of(design, context, notes, k)
+    adapters = adapters_of(design, notes)
+    pairs = 2 if method is Method.DPO else 1
+    batch = design.job.global_batch
+    if batch is None:
+        batch = notes.take(
+            "job.global_batch", None, max(BATCH, devices), "64 sequences, at least one a device"
+        )
+    own = twin(design, devices, samples.slots, batch * pairs, samples.document, samples.tokens)
+    stack_id = prepare(own).stack
+    tuning = tuning_of(adapters, stack_id, pairs > 1)
+    trainer = trainer_of(own, tuning, samples.longest, k)
+    row = trainer.best
+    if row is None:
+        return impossible(design, trainer, notes, k)
+    trained = known(trained_parameters(trainer.case(row), tuning)) or 0.0
+    step, low, high = interval(
+        float(trainer.step_s[row]), 1 / k.high_speed, 1 / k.low_speed, notes, k
+    )
+    tokens = batch * pairs * samples.filled
+    steps = None if samples.tokens is None else samples.tokens / tokens
+    run = Run(step, low, high, steps, devices, trained)
+    return answer(
+        design,
+        trainer,
+        row,
+        run,
+        notes,
+        k,
+        why=texts.why_tuned(trainer, row, adapters, samples, k),
+        sensitivity=tuning_sensitivity(trainer, row, step, k),
+        others=(),
+        phases={},
+        rollout=None,
+        tokens=tokens,
+    )
+
+
+def interval(
+    step: float, low: float, high: float, notes: Notes, k: Constants
+) -> tuple[float, float, float]:
+    """(likely, low, high) of a step, wider where a length was guessed. [s]"""
+    power = k.assumed_wider if notes.guessed else 1.0
+    return step, step * low**power, step * high**power
+
+
+def tuning_sensitivity(trainer: Trainer, row: int, step: float, k: Constants) -> tuple[Varied, ...]:
+    """The step of the second-best and of the leanest plan."""
+    rows = [int(i) for i in trainer.order[1:2]]
+    return tuple(
+        Varied(
+            change=f"plan {trainer.words(i)}",
+            step_s=float(trainer.step_s[i]),
+            share=float(trainer.step_s[i] / step - 1),
+        )
+        for i in rows
+    )
+
+
+def policy_answer(design: Design, r: Rollout, notes: Notes, k: Constants) -> Posttrained:
+    """The answer for GRPO and PPO."""
+    first = prepare(twin(design, design.cluster.devices, 1024, BATCH, 0.0, None))
+    found = layouts(design, r, first.cluster.devices_per_node, k)
+    if not found:
+        trainer, _ = trainer_on(design, r, design.cluster.devices, k)
+        return impossible(design, trainer, notes, k)
+    best = found[0]
+    step, low, high = interval(best.step_s, k.low_policy, k.high_policy, notes, k)
+    trained = known(parameters(best.trainer.case(best.row).shape).total) or 0.0
+    run = Run(step, low, high, r.steps, design.cluster.devices, trained * (1 + r.critic))
+    return answer(
+        design,
+        best.trainer,
+        best.row,
+        run,
+        notes,
+        k,
+        why=texts.why_layout(best, found, r),
+        sensitivity=policy_sensitivity(best, r, k),
+        others=others_of(found),
+        phases=phases_of(best),
+        rollout=rollout_row(best, r),
+        tokens=r.drawn * (r.prompt + r.response),
+    )
+
+
+def phases_of(layout: Layout) -> dict[str, float]:
+    """Seconds of the phases of a step."""
+    times = layout.phases
+    return {
+        "rollout_s": float(times.rollout),
+        "logprob_s": float(times.logprobs),
+        "train_s": float(times.updates),
+        "weight_sync_s": float(times.sync),
+        "other_s": float(times.other),
+    }
+
+
+def rollout_row(layout: Layout, r: Rollout) -> dict[str, Any]:
+    """The engine's plan as plain values."""
+    return {
+        "engine": r.engine,
+        "colocated": layout.colocated,
+        "train_devices": layout.train_devices,
+        "devices": layout.rollout_devices,
+        "tp": layout.tp,
+        "dp": layout.replicas,
+        "lag": layout.lag,
+        "weight_sync": layout.sync.value,
+        "kv_fraction": layout.kv_fraction,
+        "running": layout.running,
+        "states_leave_the_device": layout.away,
+        "prefill_s": known(layout.generated.prefill_s),
+        "decode_s": known(layout.generated.decode_s),
+        "tail_share": layout.tail_share,
+        "prompts": r.prompts,
+        "samples": r.samples,
+        "mean_response": r.response,
+        "max_response": r.longest,
+        "updates": r.updates,
+    }
+
+
+def policy_sensitivity(layout: Layout, r: Rollout, k: Constants) -> tuple[Varied, ...]:
+    """The step of the same layout under other lengths."""
+    base = layout.step_s
+    changes = (
+        (texts.change_of("mean response", r.response / 2), {"response": r.response / 2}),
+        (
+            texts.change_of("mean response", min(2 * r.response, r.longest)),
+            {"response": min(2 * r.response, r.longest)},
+        ),
+        (texts.change_of("longest response", 2 * r.longest), {"longest": 2 * r.longest}),
+        (texts.tail_of(r.spread + 0.3), {"spread": r.spread + 0.3}),
+    )
+    steps = [(text, varied(layout, k, **lengths)) for text, lengths in changes]
+    return tuple(Varied(change=text, step_s=s, share=s / base - 1) for text, s in steps)
+
+
+def others_of(found: list[Layout]) -> tuple[Other, ...]:
+    """The best layout of the other kind, and the next of the same."""
+    best = found[0]
+    other = [one for one in found[1:] if one.colocated != best.colocated][:1]
+    same = [one for one in found[1:] if one.colocated == best.colocated][:1]
+    return tuple(
+        Other(
+            what=texts.layout_words(one),
+            step_s=one.step_s,
+            cost=texts.longer(one.step_s / best.step_s - 1),
+        )
+        for one in (*other, *same)
+    )
+
+
+def answer(
+    design: Design,
+    trainer: Trainer,
+    row: int,
+    run: Run,
+    notes: Notes,
+    k: Constants,
+    *,
+    why: Lines,
+    sensitivity: tuple[Varied, ...],
+    others: tuple[Other, ...],
+    phases: dict[str, float],
+    rollout: dict[str, Any] | None,
+    tokens: float,
+) -> Posttrained:
+    """The record of one plan."""
+    memory, parts = trainer.held(row, k), trainer.spent(row, k)
+    total = known(memory.total) or 0.0
+    lived = whole(design, trainer.resolved, run, known(memory.trained) or 0.0)
+    days, low, high = lived.days
+    verdict, missed = judged(design, days, high, lived.cost["cost_usd"])
+    notes.assumed += [one for one in trainer.resolved.assumed if one.field not in OF_TWIN]
+    end = lived.endurance
+    return Posttrained(
+        design=design,
+        name=design.title,
+        method=method_of(design).value,
+        verdict=verdict,
+        limits=tuple(missed),
+        devices=design.cluster.devices,
+        params=float(trainer.resolved.params.total),
+        trained_params=run.trained,
+        plan=trainer.plan(row),
+        plan_words=trainer.words(row),
+        step_s=run.step_s,
+        step_s_low=run.low_s,
+        step_s_high=run.high_s,
+        step_parts_s={name: known(part) or 0.0 for name, part in parts._asdict().items()},
+        phases_s=phases,
+        rollout=rollout,
+        tokens_per_s_per_device=tokens / run.step_s / design.cluster.devices,
+        memory_bytes={
+            "weights": known(memory.weights) or 0.0,
+            "trained": known(memory.trained) or 0.0,
+            "activations": known(memory.activations) or 0.0,
+            "other": known(memory.other) or 0.0,
+            "total": total,
+            "capacity": trainer.capacity,
+        },
+        oom_probability=trainer.chance(row),
+        steps=run.steps,
+        days=days,
+        days_low=low,
+        days_high=high,
+        cost_usd=lived.cost["cost_usd"],
+        cost_usd_low=lived.cost["cost_usd_low"],
+        cost_usd_high=lived.cost["cost_usd_high"],
+        goodput=known(end.goodput),
+        mtbf_s=known(end.mtbf_s),
+        checkpoint_interval_s=known(end.checkpoint_interval_s),
+        checkpoint_bytes=known(end.checkpoint_bytes),
+        legal_plans=trainer.legal,
+        fitting_plans=len(trainer.order),
+        why=why,
+        others=others,
+        sensitivity=sensitivity,
+        asks=tuple(notes.asks),
+        assumed=tuple(notes.assumed),
+    )
+
+
+# of the trainer's own design: what the whole design says or has no use for
+OF_TWIN = ("job.optimizer", "job.evaluation_hours", "job.seq_len", "job.global_batch")
+
+
+def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> Posttrained:
+    """The record of a design that no plan holds: what its leanest plan would need."""
+    least = int(np.argmin(trainer.total_bytes)) if trainer.legal else 0
+    need = float(trainer.total_bytes[least]) if trainer.legal else inf
+    memory = trainer.held(least, k)
+    limits = texts.too_large(need, trainer.capacity, trainer.words(least))
+    return Posttrained(
+        design=design,
+        name=design.title,
+        method=method_of(design).value,
+        verdict="impossible",
+        limits=(limits, *texts.smaller(design)),
+        devices=design.cluster.devices,
+        params=float(trainer.resolved.params.total),
+        trained_params=0.0,
+        plan=None,
+        plan_words="",
+        step_s=None,
+        step_s_low=None,
+        step_s_high=None,
+        step_parts_s={},
+        phases_s={},
+        rollout=None,
+        tokens_per_s_per_device=None,
+        memory_bytes={
+            "weights": known(memory.weights) or 0.0,
+            "trained": known(memory.trained) or 0.0,
+            "activations": known(memory.activations) or 0.0,
+            "other": known(memory.other) or 0.0,
+            "total": need,
+            "capacity": trainer.capacity,
+        },
+        oom_probability=1.0,
+        steps=None,
+        days=None,
+        days_low=None,
+        days_high=None,
+        cost_usd=None,
+        cost_usd_low=None,
+        cost_usd_high=None,
+        goodput=None,
+        mtbf_s=None,
+        checkpoint_interval_s=None,
+        checkpoint_bytes=None,
+        legal_plans=trainer.legal,
+        fitting_plans=0,
+        why=(),
+        others=(),
+        sensitivity=(),
+        asks=tuple(notes.asks),
+        assumed=tuple(notes.assumed),
+    )

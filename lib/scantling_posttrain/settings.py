@@ -1,0 +1,33 @@
+"""What a fine-tuning step does beside the plan of its trainer, in columns."""
+
+from scantling.base.columns import Column
+from scantling.base.records import record
+
+from .adapters import Targets
+
+
+@record
+class Tuning:
+    """One column entry a case; flags are 0 or 1."""
+
+    adapters: Column  # the base is frozen, adapters are trained
+    rank: Column  # of the adapters [elements]
+    targets: Targets
+    ends_trained: Column  # embedding and output head are trained in full beside the adapters
+    base_bits: Column  # of a weight of the frozen base's blocks [bits]
+    blockwise: Column  # 4-bit weights of bitsandbytes, unpacked by one kernel; 0: GPTQ's
+    adapter_bytes: Column  # of an adapter's weight
+    fused_lora: Column  # adapters in fused kernels (fms FOAK, Unsloth)
+    forwards: Column  # of frozen models beside the trained one: a reference [count]
+    pairs: Column  # preferred and rejected sample of each: two sequences a sample
+    eager_loss: Column  # the loss of the transformers library: whole logits, again in fp32
+    policy_loss: Column  # log-probabilities, entropy and ratios in place of a cross entropy
+    file_sync: Column  # the whole weights are written for the engine after every step
+    looped: Column  # experts run one after the other, without grouped products
+    engine: Column  # DeepSpeed's hooks gather and give back the weights of every module
+    fp32_base: Column  # frozen weights are kept in fp32
+    context: Column  # the memory counted is the device's, with the context and what is reserved
+    reserved: Column  # the memory counted is what the allocator has reserved
+    backward_update: Column  # each layer is updated within the backward: one gradient at a time
+    moment_bytes: Column  # of both moments of a parameter, where the words say so; 0: the job's
+    eager_peft: Column  # adapters as modules of their own, launched one by one

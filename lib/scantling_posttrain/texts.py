@@ -1,0 +1,121 @@
+"""What is said of a post-training design, in sentences with numbers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scantling.base.records import Lines
+from scantling.base.show import days as days_text, percent, seconds, several, size, usd
+from scantling.catalogue.words import Method
+from scantling.design.design import Design
+from scantling.design.methods import method_of
+
+from .constants import Constants
+from .inputs import Adapters, Rollout, Samples
+from .layouts import Layout
+from .trainer import Trainer
+
+
+def late(days: float, deadline: float) -> str:
+    """A deadline that is missed."""
+    return f"deadline: {days_text(days)} likely, {days_text(deadline)} allowed"
+
+
+def perhaps_late(high: float, deadline: float) -> str:
+    """A deadline within the interval."""
+    return f"deadline: up to {days_text(high)} in 80 %, {days_text(deadline)} allowed"
+
+
+def dear(cost: float, budget: float) -> str:
+    """A budget that is missed."""
+    return f"budget: {usd(cost)} likely, {usd(budget)} allowed"
+
+
+def not_judged(names: Sequence[str]) -> str:
+    """Constraints that are not judged for this method."""
+    fields = ", ".join(f"constraints.{name}" for name in names)
+    return f"not checked: {fields}: of this method only deadline and budget are judged"
+
+
+def too_large(need: float, capacity: float, plan: str) -> str:
+    """Why no plan fits."""
+    return f"the leanest plan ({plan}) needs {size(need)} a device of {size(capacity)}"
+
+
+def smaller(design: Design) -> Lines:
+    """What would take less memory than a design that fits nowhere."""
+    method = method_of(design)
+    if method in (Method.SFT, Method.DPO):
+        return ("nearest: job.method: lora trains adapters beside frozen weights",)
+    if method is Method.LORA:
+        return ("nearest: job.method: qlora keeps the frozen weights in 4 bits",)
+    return (f"nearest: cluster.devices: {2 * design.cluster.devices}",)
+
+
+def why_tuned(
+    trainer: Trainer, row: int, adapters: Adapters | None, samples: Samples, k: Constants
+) -> Lines:
+    """Why the plan of a fine-tune is what it is."""
+    lines = [f"{len(trainer.order):,} of {trainer.legal:,} legal plans fit; the fastest is taken"]
+    parts, memory = trainer.spent(row, k), trainer.held(row, k)
+    if adapters is not None:
+        share = float(np.ravel((parts.adapters + parts.unpacking) / parts.total)[0])
+        states = float(np.ravel(memory.trained)[0])
+        lines.append(
+            f"frozen weights have no gradients: a third of the products, their exchange and "
+            f"the optimizer's states fall away; what is trained takes {size(states)}, adapters "
+            f"and unpacking {percent(share)} of the step"
+        )
+    filled = samples.filled / samples.slots
+    if not samples.packed:
+        lines.append(f"padding: {percent(1 - filled)} of what is computed; packed rows have 1 %")
+    return tuple(lines)
+
+
+def layout_words(layout: Layout) -> str:
+    """A layout in a few words."""
+    if layout.colocated:
+        where = f"trainer and engine share {several(layout.train_devices, 'device')}"
+    else:
+        where = (
+            f"{several(layout.train_devices, 'device')} train, {layout.rollout_devices:,} generate"
+        )
+    old = f", samples {several(layout.lag, 'step')} old" if layout.lag else ""
+    return f"{where}; engine tp {layout.tp} · {layout.replicas:,} replicas{old}"
+
+
+def longer(share: float) -> str:
+    """By how much a step is longer."""
+    return f"{percent(share, 0)} longer a step"
+
+
+def change_of(what: str, tokens: float) -> str:
+    """A length that is changed."""
+    return f"{what} of {tokens:,.0f} tokens"
+
+
+def tail_of(spread: float) -> str:
+    """A tail that is changed."""
+    return f"a longer tail (standard deviation of log lengths {spread:.2f})"
+
+
+def why_layout(best: Layout, found: Sequence[Layout], r: Rollout) -> Lines:
+    """Why trainer and engine stand as they do."""
+    times = best.phases
+    lines = [f"{layout_words(best)}: the fastest of {several(len(found), 'layout')} that hold both"]
+    if best.lag and not best.colocated:
+        trainer, engine = float(times.trainer), float(times.engine)
+        longer_side = "the engine" if engine > trainer else "the trainer"
+        lines.append(
+            f"{longer_side} sets the pace: engine {seconds(engine)}, trainer {seconds(trainer)} "
+            "a step, side by side"
+        )
+    else:
+        share = float(times.rollout / times.total)
+        lines.append(f"generation takes {percent(share, 0)} of a step; nothing runs beside it")
+    lines.append(
+        f"the tail: {percent(best.tail_share, 0)} of the generation has fewer than a tenth of the "
+        f"samples running; the longest has {r.longest:,.0f} tokens on any number of devices"
+    )
+    if best.away:
+        lines.append("the trainer's states go to the host while the engine generates: memory")
+    return tuple(lines)

@@ -1,0 +1,307 @@
+"""How right post-training is: published rows predicted, families left out of the fit.
+
+`python tests/bench/posttrain.py [FOLDER]` reads `sft.csv` and `rl.csv` of a folder, those that the
+package ships where none is named, and prints the
+goals and their figures. Every family of sources has weight one: its figure is worked out with
+constants that were fitted without it. `--fit` prints what all families together give. A row counts
+where its trust is not low and its `whole` is yes.
+"""
+
+import argparse
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scantling_posttrain.constants import HERE, Constants, constants, ranges
+from scantling_posttrain.policy_tables import read_policy_rows
+from scantling_posttrain.predict import policy_answers, tuning_answers
+from scantling_posttrain.tables import read_rows
+
+SPEED = (  # constants that a fit moves; the others stand by their sources
+    "adapter_passes",
+    "adapter_fused",
+    "peft_layer_s",
+    "peft_module_s",
+    "engine_layer_s",
+    "unpack_nf4",
+    "unpack_gptq",
+    "file_bytes_per_s",
+    "policy_logit_bytes",
+    "experts_layer_s",
+)
+PEAKS = ("eager_logit_bytes", "reserved_share", "context_bytes")
+STEPS = (
+    "decode_hbm",
+    "decode_kv",
+    "decode_flops",
+    "engine_step_s",
+    "engine_row_s",
+    "decode_reduce_s",
+    "decode_reduce_out_s",
+    "experts_step_s",
+    "experts_layer_s",
+    "length_spread",
+    "passes_forward",
+    "step_other_share",
+    "step_other_s",
+    "sync_ipc_bytes_per_s",
+)
+SPREAD = 0.35  # standard deviation of the logarithm by which a fit may leave a constant's prior
+
+
+class Table(NamedTuple):
+    """Logarithms of predicted over measured, as a function of the constants."""
+
+    raw: list[dict[str, str]]  # rows that have a case
+    family: np.ndarray
+    errors: Callable[[Constants], np.ndarray]
+
+
+def number(cell: str) -> float:
+    """A cell as a number; nan where it is blank."""
+    return float(cell) if cell else float("nan")
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """The rows of a table."""
+    return list(csv.DictReader(path.open(encoding="utf-8", newline="")))
+
+
+def counts(row: Mapping[str, str]) -> bool:
+    """Whether a row counts: its plan and lengths are known, its source is trusted."""
+    return row["whole"] == "yes" and row["trust"] != "low"
+
+
+def measured(rows: Sequence[Mapping[str, str]], column: str) -> np.ndarray:
+    """A measured column of the rows that count, nan elsewhere."""
+    return np.array([number(row[column]) if counts(row) else np.nan for row in rows])
+
+
+def by_family(family: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
+    """The values of each family, those that are known."""
+    known = ~np.isnan(values)
+    return {str(name): values[known & (family == name)] for name in np.unique(family[known])}
+
+
+def loss(k: Constants, table: Table, names: Sequence[str], without: str) -> float:
+    """Mean over families of the mean absolute error, and what the constants moved."""
+    found = by_family(table.family, table.errors(k))
+    kept = [np.mean(np.abs(v)) for name, v in found.items() if name != without]
+    prior = constants()
+    moved = [np.log(vars(k)[name] / vars(prior)[name]) / SPREAD for name in names]
+    return float(np.mean(kept) + 0.004 * np.sum(np.square(moved)))
+
+
+def fit(table: Table, names: Sequence[str], without: str = "") -> Constants:
+    """Constants by coordinates: each in turn by steps within its range, the better kept."""
+    k, best = constants(), loss(constants(), table, names, without)
+    for step in (1.5, 1.2, 1.07):
+        for name in names:
+            for factor in (step, 1 / step):
+                while True:
+                    limit = ranges()[name]
+                    value = min(max(vars(k)[name] * factor, limit.low), limit.high)
+                    trial = replace(k, **{name: value})
+                    now = loss(trial, table, names, without)
+                    if now >= best - 1e-5:
+                        break
+                    k, best = trial, now
+    return k
+
+
+def quantile(found: Mapping[str, np.ndarray], share: float) -> float:
+    """A quantile of values in which every family has weight one."""
+    values = np.concatenate(list(found.values()))
+    weights = np.concatenate([np.full(len(v), 1 / len(v)) for v in found.values()])
+    order = np.argsort(values)
+    total = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(total, share * total[-1])])
+
+
+def inside(found: Mapping[str, np.ndarray], low: float, high: float) -> float:
+    """Share of the rows whose measured value lies in the interval, families with weight one."""
+    share = [np.mean((-v >= np.log(low)) & (-v <= np.log(high))) for v in found.values()]
+    return float(np.mean(share))
+
+
+def report(label: str, found: Mapping[str, np.ndarray], low: float, high: float) -> None:
+    """Median and 90th percentile of the errors, and the interval, families with weight one."""
+    sizes = {name: np.abs(np.expm1(v)) for name, v in found.items()}
+    print(
+        f"{label}: median {quantile(sizes, 0.5):.1%}, 90th percentile {quantile(sizes, 0.9):.1%}, "
+        f"{inside(found, low, high):.0%} inside; {len(found)} families, "
+        f"{sum(map(len, found.values()))} rows; 10 to 90 % of measured / predicted "
+        f"{np.exp(-quantile(found, 0.9)):.2f} to {np.exp(-quantile(found, 0.1)):.2f}"
+    )
+    for name, v in found.items():
+        sizes_of = np.abs(np.expm1(v))
+        print(
+            f"    {name}: {len(v)} rows, {np.median(sizes_of):.1%}, "
+            f"bias {np.median(np.expm1(v)):+.1%}"
+        )
+
+
+def left_out(table: Table, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Errors of each family under constants fitted without it."""
+    found = by_family(table.family, table.errors(constants()))
+    return {
+        name: by_family(table.family, table.errors(fit(table, names, name)))[name] for name in found
+    }
+
+
+def tuning_tables(path: Path) -> tuple[Table, Table, Callable[[], None]]:
+    """Speed and peaks of the fine-tuning rows, and what prints whether they fit."""
+    raw = read(path)
+    rows = read_rows(raw)
+    ready = [row for row, good in zip(raw, rows.ready) if good]
+    family = np.array([row["family"] for row in ready])
+    speed, peak = measured(ready, "tokens_per_s_per_device"), measured(ready, "peak_gb") * 1e9
+
+    def speed_errors(k: Constants) -> np.ndarray:
+        answers = tuning_answers(rows, k)
+        assert answers is not None
+        return np.log(answers.tokens_per_s_per_device / speed)
+
+    def peak_errors(k: Constants) -> np.ndarray:
+        answers = tuning_answers(rows, k)
+        assert answers is not None
+        return np.log(answers.peak_bytes / peak)
+
+    def fits() -> None:
+        answers = tuning_answers(rows, constants())
+        assert answers is not None
+        outcome = np.array([outcome_of(row) for row in ready])
+        called = answers.peak_bytes <= answers.capacity_bytes
+        known = ~np.isnan(outcome)
+        right = by_family(family, np.where(known, called == (outcome > 0.5), np.nan))
+        over = outcome == 0
+        print(
+            f"fits or not: {np.mean([v.mean() for v in right.values()]):.1%} right, families with "
+            f"weight one; {known.sum()} rows, {over.sum()} printed out of memory, "
+            f"{(~called)[over].mean():.0%} of them called"
+        )
+
+    return Table(ready, family, speed_errors), Table(ready, family, peak_errors), fits
+
+
+def outcome_of(row: Mapping[str, str]) -> float:
+    """1 where a row ran with a peak, 0 where it is printed that it did not fit."""
+    if row["oom_printed"] == "printed":
+        return 0.0
+    return 1.0 if row["peak_gb"] and row["trust"] != "low" else float("nan")
+
+
+def policy_table(path: Path) -> tuple[Table, Callable[[Constants], None]]:
+    """Steps of the policy rows, and what prints phases and pairs."""
+    raw = read(path)
+    rows = read_policy_rows(raw, constants())
+    ready = [row for row, good in zip(raw, rows.ready) if good]
+    family = np.array([row["family"] for row in ready])
+    step = measured(ready, "step_s")
+
+    def errors(k: Constants) -> np.ndarray:
+        answers = policy_answers(rows, k)
+        assert answers is not None
+        return np.log(answers.step_s / step)
+
+    def more(k: Constants) -> None:
+        answers = policy_answers(rows, k)
+        assert answers is not None
+        shares: dict[str, list[float]] = {}
+        for i, row in enumerate(ready):
+            if not (row["step_s"] and row["trust"] != "low" and "sync" == row["sync_or_async"]):
+                continue
+            printed = [
+                (number(row[c]), v[i])
+                for c, v in (
+                    ("rollout_s", answers.rollout_s),
+                    ("train_s", answers.train_s),
+                    ("logprob_s", answers.logprob_s),
+                )
+                if row[c]
+            ]
+            if not counts(row) or len(printed) < 2:
+                continue
+            gaps = [abs(a / number(row["step_s"]) - b / answers.step_s[i]) for a, b in printed]
+            shares.setdefault(row["family"], []).append(float(np.mean(gaps)))
+        for name, gaps in shares.items():
+            print(
+                f"phase shares, {name}: {np.median(gaps):.1%} off in the median of {len(gaps)} "
+                f"rows, {np.mean(np.array(gaps) <= 0.07):.0%} within 7 points"
+            )
+        right = pairs_right(ready, answers.tokens_per_s_per_device)
+        print(f"split against colocated: {np.mean(right):.0%} of {len(right)} pairs right")
+
+    return Table(ready, family, errors), more
+
+
+def pairs_right(rows: Sequence[Mapping[str, str]], tokens: np.ndarray) -> list[bool]:
+    """Whether the better of two rows that differ in split or colocated is named, by tokens/s a
+    device."""
+    right = []
+    for i, a in enumerate(rows):
+        for j, b in enumerate(rows):
+            same = all(
+                a[c] == b[c]
+                for c in (
+                    "source",
+                    "model",
+                    "accelerator",
+                    "precision_train",
+                    "max_total_tokens",
+                    "max_response_tokens",
+                    "algorithm",
+                )
+            )
+            if not same or a["colocated"] != "yes" or b["colocated"] != "no":
+                continue
+            if not (a["tokens_per_s_per_device"] and b["tokens_per_s_per_device"]):
+                continue
+            if (
+                a["samples_per_prompt"] != b["samples_per_prompt"]
+                or a["prompts_per_step"] != b["prompts_per_step"]
+            ):
+                continue
+            truth = number(a["tokens_per_s_per_device"]) > number(b["tokens_per_s_per_device"])
+            right.append(bool((tokens[i] > tokens[j]) == truth))
+    return right
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=HERE / "published")
+    parser.add_argument("--fit", action="store_true", help="print what all families together give")
+    parser.add_argument("--quick", action="store_true", help="leave no family out")
+    options = parser.parse_args(arguments)
+    speed, peak, fits = tuning_tables(options.folder / "sft.csv")
+    steps, more = policy_table(options.folder / "rl.csv")
+    k = constants()
+    tables = (
+        ("fine-tuning speed", speed, SPEED, 1 / k.low_speed, 1 / k.high_speed),
+        ("peaks", peak, PEAKS, 1 / k.low_peak, 1 / k.high_peak),
+        ("policy steps", steps, STEPS, 1 / k.low_policy, 1 / k.high_policy),
+    )
+    for label, table, names, high, low in tables:
+        low, high = {
+            "peaks": (k.low_peak, k.high_peak),
+            "policy steps": (k.low_policy, k.high_policy),
+        }.get(label, (k.low_speed, k.high_speed))
+        if options.fit:
+            k = fit(table, names)
+            print(label, {name: float(f"{vars(k)[name]:.3g}") for name in names})
+            if label == "policy steps":
+                more(k)
+        report(
+            f"{label}, as shipped", by_family(table.family, table.errors(constants())), low, high
+        )
+        if not options.quick:
+            report(f"{label}, families left out", left_out(table, names), low, high)
+    fits()
+    more(constants())
+
+
+if __name__ == "__main__":
+    main()

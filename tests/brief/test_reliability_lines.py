@@ -1,0 +1,57 @@
+"""How a line says what keeps a run alive: recovery, spares, checks, failures, the band of MFU."""
+
+import pytest
+from scantling_brief.brief import read_brief
+
+LINE = "405B dense on 16,384 H100, 15.6T tokens, "
+NODES = 2048
+
+
+@pytest.mark.parametrize(
+    ("words", "fields"),
+    (
+        ("elastic resize", {"reliability.recovery": "elastic"}),
+        ("elastic recovery", {"reliability.recovery": "elastic"}),
+        ("drops a failed gang", {"reliability.recovery": "elastic"}),
+        ("hot spares", {"constraints.survive": "node"}),
+        ("64 hot spares", {"reliability.spares": 64}),
+        ("64 warm standby nodes", {"reliability.spares": 64}),
+        ("SDC checks every 2 hours", {"reliability.sdc.check_every_s": 7200.0}),
+        ("MFU 35-45%", {"constraints.min_mfu": 0.35}),
+        ("keep MFU in the 35–45% band", {"constraints.min_mfu": 0.35}),
+        ("35 to 45 percent MFU", {"constraints.min_mfu": 0.35}),
+    ),
+)
+def test_words_that_keep_a_run_alive_are_read_into_fields(words, fields):
+    reading = read_brief(LINE + words)
+    assert not reading.unread and not reading.ignored
+    assert fields.items() <= reading.fields.items()
+
+
+def test_a_failure_every_three_hours_is_a_rate_of_the_nodes():
+    for words in ("a failure every 3 hours", "MTBF 3 h", "a hardware failure roughly every 3 h"):
+        reading = read_brief(LINE + words)
+        rate = reading.fields["reliability.failures_per_1000_node_days"]
+        assert rate * NODES / 1000 / 24 == pytest.approx(1 / 3, rel=1e-3)
+    assert read_brief("405B, 15.6T tokens, a failure every 3 hours").unread
+
+
+@pytest.mark.parametrize(
+    "words", ("several weeks", "SDC checks", "silent data corruption checks", "a few weeks")
+)
+def test_what_is_planned_anyway_is_understood(words):
+    reading = read_brief(LINE + words)
+    assert not reading.unread and not reading.ignored
+
+
+@pytest.mark.parametrize(
+    ("words", "choice"),
+    (
+        ("within several weeks", "constraints.deadline_days"),
+        ("a few hundred hot spares", "reliability.spares"),
+        ("against a fixed token budget", "job.tokens"),
+    ),
+)
+def test_a_number_that_is_not_said_is_asked_for(words, choice):
+    (asked,) = read_brief(LINE + words).unread
+    assert choice in asked.choices

@@ -1,0 +1,158 @@
+"""Designs that tune a trained model: what they say, what is asked, and what nobody may answer."""
+
+import json
+
+import pytest
+import scantling as sc
+from scantling.cli import main
+from scantling.design.design import Design
+from scantling_posttrain.answering import posttrain
+
+LORA = {
+    "model": "llama-3.1-8b",
+    "cluster": {"accelerator": "h100-sxm", "devices": 8},
+    "job": {"method": "lora", "data": {"samples": 1e5, "mean_tokens": 900, "p95_tokens": 2400}},
+}
+GRPO = {
+    "model": "llama-3.1-8b",
+    "cluster": {"accelerator": "h100-sxm", "devices": 16},
+    "job": {
+        "method": "grpo",
+        "rollout": {
+            "prompts": 64,
+            "samples": 32,
+            "mean_prompt": 130,
+            "mean_response": 1060,
+            "max_response": 4096,
+            "updates": 4,
+            "environment_s": 0,
+            "reward": {"kind": "rule"},
+        },
+    },
+}
+
+
+def changed(design, path, value):
+    return Design.from_data(design).change({path: value})
+
+
+@pytest.mark.parametrize("method", ["sft", "lora", "qlora", "dpo", "grpo", "ppo"])
+def test_no_other_question_answers_a_tuning_design(method):
+    design = Design.from_data({**LORA, "job": {"method": method}})
+    with pytest.raises(sc.DesignError, match="nor planned as if it were pre-training"):
+        sc.assess(design)
+
+
+def test_a_pretraining_design_is_not_this_package_s():
+    with pytest.raises(sc.DesignError, match="trains from the start"):
+        posttrain({**LORA, "job": {"tokens": 1e9}})
+
+
+@pytest.mark.parametrize(
+    "job, field",
+    [
+        ({"method": "sft", "adapter": {"rank": 8}}, "job.adapter"),
+        ({"method": "lora", "rollout": {"prompts": 8}}, "job.rollout"),
+        ({"adapter": {"rank": 8}}, "job.adapter"),
+        ({"data": {"samples": 10}}, "job.data"),
+        ({"method": "loRa"}, "job.method"),
+        ({"method": "lora", "adapter": {"rank": 0}}, "job.adapter.rank"),
+    ],
+)
+def test_what_a_method_has_no_use_for_is_refused(job, field):
+    with pytest.raises(sc.DesignError) as refusal:
+        Design.from_data({**LORA, "job": job})
+    assert refusal.value.field == field
+
+
+def test_adapters_train_few_parameters_and_save_as_few():
+    lora, full = posttrain(LORA), posttrain(changed(LORA, "job.method", "sft"))
+    assert (
+        lora.trained_params < 0.01 * full.trained_params == pytest.approx(0.01 * 8.03e9, rel=0.01)
+    )
+    assert lora.checkpoint_bytes < 0.01 * full.checkpoint_bytes
+    assert lora.step_s < full.step_s
+
+
+def test_unpacked_samples_take_longer():
+    packed = posttrain(LORA)
+    padded = posttrain(changed(LORA, "job.data.packed", False))
+    assert padded.days > packed.days
+
+
+def test_a_judge_is_asked_for_and_never_assumed():
+    with pytest.raises(sc.DesignError, match="is missing beside the judge"):
+        posttrain(changed(GRPO, "job.rollout.reward.kind", "judge"))
+    unsaid = posttrain(changed(GRPO, "job.rollout.reward", None))
+    assert any("reward" in question for question in unsaid.asks)
+    assert not posttrain(GRPO).asks
+
+
+def test_a_length_that_nobody_printed_widens_the_interval():
+    def width(design):
+        found = posttrain(design)
+        return found.step_s_high / found.step_s_low
+
+    assert width(changed(GRPO, "job.rollout.mean_response", None)) > 1.5 * width(GRPO)
+
+
+def test_layouts_are_searched_and_pins_are_kept():
+    free = posttrain(GRPO)
+    for colocated in (True, False):
+        pinned = posttrain(changed(GRPO, "job.rollout.colocated", colocated))
+        assert pinned.rollout["colocated"] is colocated
+        assert free.step_s <= pinned.step_s * (1 + 1e-9)
+    split = posttrain(
+        Design.from_data(GRPO).change({"job.rollout.devices": 8, "job.rollout.tp": 2})
+    )
+    assert (split.rollout["devices"], split.rollout["train_devices"]) == (8, 8)
+    assert (split.rollout["tp"], split.rollout["dp"]) == (2, 4)
+
+
+def test_a_published_step_lies_in_its_interval():
+    """NeMo RL v0.4, performance summary: Llama 3.1 8B, GRPO on 16 H100, one plan of each engine:
+    97.7 s colocated, 74.6 s split one step off."""
+    for colocated, published in ((True, 97.7), (False, 74.6)):
+        design = Design.from_data(GRPO).change(
+            {"job.rollout.colocated": colocated, "job.rollout.tp": 1}
+        )
+        if not colocated:
+            design = design.change({"job.rollout.devices": 8})
+        found = posttrain(design)
+        assert found.step_s_low * 0.85 < published < found.step_s_high * 1.2
+
+
+def test_phases_sum_to_a_colocated_step():
+    found = posttrain(changed(GRPO, "job.rollout.colocated", True))
+    assert sum(found.phases_s.values()) == pytest.approx(found.step_s)
+
+
+def test_a_model_that_fits_nowhere_says_what_would():
+    found = posttrain({**LORA, "model": "llama-3.1-405b", "job": {"method": "sft"}})
+    assert found.verdict == "impossible" and found.plan is None
+    assert any("lora" in line for line in found.limits)
+
+
+def test_deadlines_and_budgets_are_judged():
+    late = posttrain(changed(GRPO, "constraints.deadline_days", 0.01))
+    assert late.verdict == "constraint-missed"
+    assert posttrain(changed(GRPO, "constraints.deadline_days", 100)).verdict == "feasible"
+
+
+@pytest.mark.parametrize("command", ["design", "search"])
+def test_the_terminal_answers(command, tmp_path, capsys):
+    path = tmp_path / "run.yaml"
+    Design.from_data(GRPO).write(path)
+    assert main([command, str(path), "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["method"] == "grpo" and data["rollout"]["engine"] == "vllm"
+    assert main([command, str(path)]) == 0
+    assert "Rollout" in capsys.readouterr().out
+
+
+def test_other_commands_refuse(tmp_path, capsys):
+    path = tmp_path / "run.yaml"
+    Design.from_data(LORA).write(path)
+    for command in ("goodput", "sensitivity", "scaling", "compare"):
+        assert main([command, str(path)]) == 2
+        assert "job.method" in capsys.readouterr().err
