@@ -62,7 +62,7 @@ def check(folder: Path) -> str:
 def many(folder: Path, space: str, rows: int) -> str:
     """Rows of dense and expert models on chips and counts of devices."""
     table = folder / "table.csv"
-    chips = ("h100-sxm", "h200-sxm", "b200-sxm", "mi300x", "a100-sxm-80")
+    chips = ("h100-sxm", "h200-sxm", "b200-sxm", "mi300x", "a100-80-sxm")
     models = ("llama-3.1-8b", "llama-3.1-70b", "llama-3.1-405b", "mixtral-8x22b")
     lines = ["model,cluster.accelerator,cluster.devices,job.tokens"]
     for i in range(rows):
