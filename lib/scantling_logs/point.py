@@ -26,7 +26,7 @@ from scantling.verdict.assess import assess
 
 from .constant import Moved
 from .contents import number
-from .measure.fit import match
+from .measure.constants_fit import match
 from .reading import Planned, Reading, figure
 from .step_parts import one
 from .text import head

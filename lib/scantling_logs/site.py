@@ -32,7 +32,7 @@ from scantling.physics.step import rates, step_time
 
 from .collective_points import NAMES
 from .constant import Moved, moved, moved_everywhere
-from .measure.fit import constants_of
+from .measure.constants_fit import constants_of
 from .measure.points import CollectivePoint, Curves
 from .peaks import WITHIN as PEAKS_WITHIN, moved_by_peaks, peak_bytes
 from .point import Point, chip_of

@@ -202,7 +202,7 @@ def read_csv(lines: Sequence[str], text_only: Sequence[str] = (), first: int = 1
     if not rows:
         raise ValueError("No columns to parse from file")
     head, *body = rows
-    names = distinct([name or f"Unnamed: {i}" for i, name in enumerate(head)])
+    names = distinct([name.strip() or f"Unnamed: {i}" for i, name in enumerate(head)])
     columns: dict[str, Array] = {}
     for i, name in enumerate(names):
         cells = [row[i] if i < len(row) else "" for row in body]

@@ -99,11 +99,12 @@ def exchanges(chosen: Chosen) -> dict[str, float]:
     plan = chosen.plan
     if plan["cp"] == 1:
         return {}
+    kv_heads = model.heads if model.attention == "mla" else model.kv_heads
     others = [
         code
         for code, name in enumerate(CP_TYPES)
         if name != plan["cp_type"]
-        and exchange_splits_heads(model, tp=plan["tp"], cp=plan["cp"], cp_type=code)
+        and exchange_splits_heads(model.heads, kv_heads, tp=plan["tp"], cp=plan["cp"], cp_type=code)
     ]
     times = step_time(chosen.case.with_plan(cp_type=np.array(others, int))).total
     ratios = np.asarray(times / chosen.step.total).tolist()

@@ -10,9 +10,9 @@ from scantling.catalogue.words import Recompute, Sharding
 from ..quote import comment, js
 from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..values import RunValues
+from .common import MOCK_DATA, all_layers, constants_note, near_copies, recovery_gaps
 from .layers import gated, without_biases, without_parts
 from .maxtext_settings import settings
-from .shared import MOCK_DATA, all_layers, constants_note, near_copies, recovery_gaps
 
 
 def builds(m: Model) -> Model:

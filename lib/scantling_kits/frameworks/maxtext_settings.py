@@ -10,7 +10,7 @@ from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
-from ..schedule import Schedule, schedule
+from ..training_schedule import Schedule, schedule
 from ..values import RunValues
 
 Settings = dict[str, Any]  # key of maxtext.yml -> a YAML value

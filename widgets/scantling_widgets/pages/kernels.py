@@ -8,6 +8,7 @@ from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelMana
 from tornado.httputil import HTTPServerRequest
 from tornado.routing import Matcher, Rule
 from tornado.web import ErrorHandler, HTTPError
+from traitlets import Set
 from voila.app import Voila
 
 MOST = 16  # visitors at a time, some 300 MB each: judgement
@@ -16,7 +17,21 @@ BURST = 800.0  # and at once: first pages, some tens of files each: judgement
 
 
 class Visitors(AsyncMappingKernelManager):
-    """At most MOST kernels; who comes after that is told to come back."""
+    """At most MOST kernels; who comes after that is told to come back. A kernel whose page is
+    closed ends within a minute (`cull_idle_timeout` of voila.json); one that is warmed up ahead and
+    waits for its first page stays."""
+
+    visited = Set()  # ids of the kernels that had a page
+
+    def notify_connect(self, kernel_id: str) -> None:
+        """A page opens a connection to its kernel."""
+        self.visited.add(kernel_id)
+        super().notify_connect(kernel_id)  # type: ignore[no-untyped-call]  # Jupyter's, untyped
+
+    async def cull_kernel_if_idle(self, kernel_id: str) -> None:
+        """End a kernel that had a page and has none any more."""
+        if kernel_id in self.visited:
+            await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]  # same
 
     async def start_kernel(self, **kwargs: Any) -> str:  # type: ignore[override]  # as its base does
         """A kernel's id. Raises HTTPError 503 where all are taken."""

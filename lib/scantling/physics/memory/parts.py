@@ -17,7 +17,7 @@ from ...blocks.answers import Saved, fold, weighted
 from ...blocks.block import Block
 from ...blocks.head import Head
 from ...blocks.moe import Moe
-from ...blocks.saving import Keeping
+from ...blocks.saved_tensors import Keeping
 from ...blocks.table import Shape, plain_share
 from ...catalogue.models.shape import as_floats, parameters
 from ...catalogue.words import PRECISIONS
