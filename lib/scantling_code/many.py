@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scantling.api import DesignLike, designed
+from scantling.base.cells import spreadsheet_cell
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import read_text, write_text, write_whole
 from scantling.base.json import clean
@@ -321,5 +322,5 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+        return spreadsheet_cell(value)
     return str(value) if isinstance(value, (int, float)) else dumps(clean(value))
