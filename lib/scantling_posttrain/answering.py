@@ -407,6 +407,8 @@ def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> 
     need = float(trainer.total_bytes[least]) if trainer.legal else inf
     memory = trainer.held(least, k)
     limits = texts.too_large(need, trainer.capacity, trainer.words(least))
+    if trainer.best is not None:
+        limits = texts.NO_REPLICA
     return Posttrained(
         design=design,
         name=design.title,
