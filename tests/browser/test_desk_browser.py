@@ -59,9 +59,9 @@ def test_the_keyboard_does_what_the_mouse_does(desk):
 
 def test_few_gpus_do_not_hold_the_model_and_the_desk_says_so(desk):
     fits = desk.kpi("verdict")
-    assert fits == "Fits, tight"
+    assert fits == "Feasible"
     desk.press("cluster.devices", "Home")
-    assert desk.kpi("verdict") not in ("Feasible", "Fits, tight")
+    assert desk.kpi("verdict") != fits
     assert desk.page.locator("[data-kpi='verdict']").get_attribute("data-state") in ("bad", "warn")
     assert len(desk.page.locator(".sd-line").inner_text()) > 20
     desk.press_button("Undo")
@@ -188,7 +188,7 @@ def test_an_error_in_a_callback_is_shown_and_the_desk_goes_on(desk):
     finally:
         desk.run("import scantling_widgets.desk.session as s; desk.session.judge = s.assess")
     desk.press("cluster.devices", "ArrowLeft")
-    assert desk.kpi("verdict") == "Feasible"
+    assert desk.kpi("verdict").startswith("Feasible")
     desk.page.get_by_role("button", name="Dismiss").click()
     desk.page.locator(".sd-error").wait_for(state="hidden")
 
