@@ -136,7 +136,8 @@ def prompt_tokens(result: Posttrained) -> int:
     if spec is not None and spec.mean_prompt is not None:
         return round(spec.mean_prompt)
     assumed = {one.field: one.value for one in result.assumed}
-    return round(assumed["job.rollout.mean_prompt"])
+    mean: float = assumed["job.rollout.mean_prompt"]
+    return round(mean)
 
 
 def machine(design: Design) -> tuple[int, int]:
