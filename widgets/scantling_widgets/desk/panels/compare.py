@@ -7,6 +7,7 @@ from typing import Any
 from scantling.advise.comparison import changed
 from scantling.base.quantities.table import band_in, quantity
 from scantling.design.design import Design
+from scantling.verdict.result import Result, in_one_convention
 
 from ...charts.parts import Button, Field, Part
 from ...words import at, plain, show, withheld
@@ -67,19 +68,19 @@ class Compare(Panel):
 
     def _show_shortlist(self) -> None:
         moments = self.session.alternatives
+        alike = in_one_convention([moment.figures for moment in moments])
         rows = [
             [
                 cell(f"{i + 1}", i),
                 cell(_differs(moments[0].design, moment.design)),
-                *self._figures(moment),
+                *self._figures(moment, figures),
             ]
-            for i, moment in enumerate(moments)
+            for i, (moment, figures) in enumerate(zip(moments, alike))
         ]
         self.shortlist.fill(rows, [moment.figures for moment in moments])
 
-    def _figures(self, moment: Alternative) -> list[Cell]:
+    def _figures(self, moment: Alternative, figures: Result) -> list[Cell]:
         """Figures with their bands; of a plan that does not fit, those that it has."""
-        figures = moment.figures
         cells = [
             cell(_banded(figures, key), None if withheld(figures, key) else at(figures, key))
             for key in self.shortlist.names[2:-1]
@@ -105,7 +106,8 @@ class Compare(Panel):
         self.hint.value = f"<p>Reference: <b>{title}</b></p>"
         moved = changed(session.reference.design, session.now.design)
         self.fields.rows = [[field, *map(say, ends)] for field, ends in moved.items()]
-        self.numbers.rows = compared(session.reference.figures, session.now.figures)
+        alike = in_one_convention([session.reference.figures, session.now.figures])
+        self.numbers.rows = compared(*alike)
 
 
 def _differs(first: Design, own: Design) -> str:
