@@ -194,8 +194,10 @@ def test_wheel_holds_code_data_notebooks_and_designs(wheel):
     assert {n.split("/")[0] for n in inside if ".dist-info" not in n} == {
         "scantling",
         "scantling_brief",
+        "scantling_code",
         "scantling_kits",
         "scantling_logs",
+        "scantling_mcp",
         "scantling_posttrain",
         "scantling_site",
         "scantling_walkthroughs",

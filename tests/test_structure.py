@@ -35,10 +35,12 @@ ABOVE = (
     "scantling_brief",
     "scantling_posttrain",
     "scantling_site",
+    "scantling_code",
     "scantling_kits",
     "scantling_logs",
     "scantling_walkthroughs",
     "scantling_widgets",
+    "scantling_mcp",
 )
 PACKAGES = [LIB, *(Path(find_spec(name).origin).parent for name in ABOVE)]
 # public faces, whose names are imported one by one, when each is asked for
@@ -54,7 +56,7 @@ HEAVY = {
     *("pandas", "scipy", "altair", "dask", "distributed", "torch", "rich", "vl_convert"),
     *("jupyter_core", "jupyter_client", "jupyter_server", "jupyterlab", "voila", "playwright"),
     *("nbformat", "nbconvert", "nbclient", "papermill", "IPython", "ipywidgets", "anywidget"),
-    *("jinja2", "mistune"),
+    *("jinja2", "mistune", "pyarrow"),
 }
 
 

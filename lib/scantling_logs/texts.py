@@ -1,15 +1,23 @@
 """What the commands learn and measure print."""
 
 from collections.abc import Mapping, Sequence
+from math import log
 from typing import Any
 
 from scantling.base.errors import plain
-from scantling.base.show import NONE, count, number
+from scantling.base.show import NONE, count, number, several
 from scantling.cli.summary import largest
+from scantling.physics.calibration_file import Override
+from scantling.physics.cases import devices
 
 from .measure.points import ConstantEntry, LeftOut, Skipped
+from .point import Point, Unused
 from .reading import Nearby, Reading
+from .site import Odd
+from .step_parts import one
 
+MOST_NAMED = 3  # logs and rows of one reason that are named
+MOST_MOVED = 8  # constants that are told
 LEAST = 0.005  # a constant that moved by less, or a share of the wall clock, is not told
 
 # Logs
@@ -108,14 +116,59 @@ def missing(name: str, silent: int, logs: int, how: str) -> str:
     return f"{name} is missing in {silent} of {logs}: {how}"
 
 
-def written(path: str, calibration: Mapping[str, Any]) -> str:
+def used(points: Sequence[Point]) -> str:
+    """What a calibration was learnt from."""
+    models = len({round(point.active) for point in points})
+    sizes = sorted({int(one(devices(point.case.plan))) for point in points})
+    steps = sum(point.measured_s is not None for point in points)
+    peaks = sum(point.peak_bytes > 0 for point in points)
+    if not points:
+        return "Used  tables of collectives alone"
+    span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    return (
+        f"Used  {several(steps, 'step')} and {several(peaks, 'peak')} of memory, "
+        f"{several(models, 'model')}, {span} {points[0].accelerator}"
+    )
+
+
+def left_out_runs(rows: Sequence[Unused]) -> list[str]:
+    """What no constant was learnt from, and why: the first of each reason by name."""
+    by_why: dict[str, list[str]] = {}
+    for row in rows:
+        by_why.setdefault(row.why, []).append(row.file)
+    lines = []
+    for why, files in by_why.items():
+        names = ", ".join(plain(file, 60) for file in files[:MOST_NAMED])
+        more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
+        lines.append(f"Left out  {names}{more}: {plain(why, 300)}")
+    return lines
+
+
+def odd(row: Odd) -> str:
+    """A row that contradicts the others."""
+    return (
+        f"Contradicts the others  {plain(row.file, 60)}: its step takes {row.ratio:.2f} times what "
+        f"they say, {row.deviations:.1f} standard deviations; it counts little"
+    )
+
+
+def written(path: str, calibration: Mapping[str, Any], override: Override) -> str:
     """What a calibration of a site moves."""
+    constants = calibration["constants"]
     moved = [
         f"{name} {number(c['was'], 3)} to {number(c['value'], 3)} ± {c['sd_ln']:.0%}"
-        for name, c in calibration["constants"].items()
+        for name, c in constants.items()
         if abs(c["value"] / c["was"] - 1) > LEAST
     ]
-    text = f"{plain(path, 200)}: {', '.join(moved)}"
+    if override.learned is not None:
+        left, factors = override.learned.left_open, override.learned.factors
+        far = sorted(factors, key=lambda name: -abs(log(factors[name])))
+        moved += [
+            f"{name} x {factors[name]:.2f} ± {left[name]:.0%}"
+            for name in far
+            if abs(log(factors[name])) > LEAST
+        ]
+    text = f"{plain(path, 200)}: {', '.join(moved[:MOST_MOVED]) or 'no constant moved'}"
     for kind in ("steps", "peaks"):
         if kind in calibration:
             text += _site(kind, calibration[kind])
@@ -124,8 +177,9 @@ def written(path: str, calibration: Mapping[str, Any]) -> str:
 
 def _site(kind: str, site: Mapping[str, Any]) -> str:
     low, high = site["band"]
+    runs = several(site["runs"], kind.removesuffix("s"))
     return (
-        f"; {site['runs']} {kind}, {site['factor']:.3f} times what published runs say; "
+        f"; {runs}, {site['factor']:.3f} times what published runs say; "
         f"80 % band of a further run {low:.2f} to {high:.2f}"
     )
 

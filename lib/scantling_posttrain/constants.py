@@ -6,9 +6,9 @@ from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
+from scantling.base.errors import CatalogueError
 from scantling.base.files import csv_rows
 from scantling.base.records import record
-from scantling.catalogue.load import CatalogueError
 
 HERE = Path(__file__).parent
 

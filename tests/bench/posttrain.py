@@ -1,6 +1,7 @@
 """How right post-training is: published rows predicted, families left out of the fit.
 
-`python tests/bench/posttrain.py FOLDER` reads `sft.csv` and `rl.csv` of a folder and prints the
+`python tests/bench/posttrain.py [FOLDER]` reads `sft.csv` and `rl.csv` of a folder, those that the
+package ships where none is named, and prints the
 goals and their figures. Every family of sources has weight one: its figure is worked out with
 constants that were fitted without it. `--fit` prints what all families together give. A row counts
 where its trust is not low and its `whole` is yes.
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scantling_posttrain.constants import Constants, constants, ranges
+from scantling_posttrain.constants import HERE, Constants, constants, ranges
 from scantling_posttrain.policy_tables import read_policy_rows
 from scantling_posttrain.predict import policy_answers, tuning_answers
 from scantling_posttrain.tables import read_rows
@@ -271,7 +272,7 @@ def pairs_right(rows: Sequence[Mapping[str, str]], tokens: np.ndarray) -> list[b
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", default=HERE / "published")
     parser.add_argument("--fit", action="store_true", help="print what all families together give")
     parser.add_argument("--quick", action="store_true", help="leave no family out")
     options = parser.parse_args(arguments)

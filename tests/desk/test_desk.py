@@ -151,9 +151,26 @@ def test_memory_picture_sums_to_the_total_and_marks_the_fullest_stage(desk):
 def test_step_picture_ends_where_the_step_ends(desk):
     given = desk.session.now.figures
     data = charts.step.data(given)
-    assert max(data["solid"]["end"]) == pytest.approx(given["step_s"])
-    hidden = sum(v or 0 for v in (given.get("hidden_s") or {}).values())
-    assert max(data["pale"]["end"]) == pytest.approx(hidden)
+    assert max(data["solid"]["end"]) == pytest.approx(given["step_s"], rel=1e-3)
+    hidden = {key: v or 0.0 for key, v in (given.get("hidden_s") or {}).items()}
+    drawn = zip(data["pale"]["row"], data["pale"]["start"], data["pale"]["end"])
+    by_name = {charts.STEP[key].name: v for key, v in hidden.items()}
+    assert {name: end - start for name, start, end in drawn} == pytest.approx(
+        {name: v for name, v in by_name.items() if v > 0.003 * given["step_s"]}, rel=1e-6
+    )
+
+
+def test_the_step_picture_names_each_part_with_its_amount(desk):
+    """A row for each part beside its bar, and none for parts that the step does not have."""
+    given = desk.session.now.figures
+    data = charts.step.data(given)
+    parts = {charts.STEP[key].name: v for key, v in given["step_breakdown_s"].items() if v}
+    rows = data["rows"]["row"]
+    assert rows[0] == "one step" and set(rows[1:]) <= {*parts, "the rest"}
+    assert {name for name, v in parts.items() if v > 0.003 * given["step_s"]} <= set(rows)
+    assert data["texts"]["text"][0].startswith(show("step_s", given["step_breakdown_s"]["gemm"]))
+    entries = desk.step_card.key.entries
+    assert entries and not [entry for entry in entries if entry["nil"]]
 
 
 def test_overflow_is_hatched_from_the_line_up(desk):
@@ -416,7 +433,7 @@ def test_a_design_can_be_saved_loaded_and_pasted(desk, tmp_path):
     assert desk.design.cluster.devices == 1024
     file.text.value = "model: [what"
     file.use.click()
-    assert "alert" in file.file_status.value
+    assert "alert" in file.text_status.value
     assert desk.design.cluster.devices == 1024
 
 

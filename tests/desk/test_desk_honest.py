@@ -19,6 +19,7 @@ from scantling_widgets import resources
 from scantling_widgets.desk import link, story
 from scantling_widgets.desk.control import stated
 from scantling_widgets.desk.desk import DeskPane
+from scantling_widgets.words import label
 
 OVER = (("plan.tp", 2), ("plan.pp", 1), ("plan.sharding", "none"))  # 3.8 TB on a device of 85 GB
 
@@ -402,12 +403,21 @@ def test_several_designs_stand_side_by_side_with_their_bands_and_notes(desk):
         desk.controls.form.send_change("cluster.devices", devices)
         panel.keep.click()
     panel.keep.click()  # the same once
-    rows = [[cell["text"] for cell in row] for row in panel.shortlist.rows]
-    assert len(rows) == 3
-    names = panel.shortlist.names
-    for row, moment in zip(rows, desk.session.alternatives):
-        assert show("cost_usd", moment.figures["cost_usd"]) in row[names.index("cost_usd")]
-        assert "to" in row[names.index("cost_usd")]
-        assert row[-1] == "as published"
-    panel.shortlist.pick(1)
+    assert [kept.design.cluster.devices for kept in desk.session.kept] == [16384, 8192, 32768]
+    assert desk.session.reference is desk.session.kept[0], "the first that is kept"
+    assert len(panel.numbers.rows) == 10
+    text = lambda cell: cell if isinstance(cell, str) else cell["text"]
+    rows = {text(row[0]): [text(cell) for cell in row[1:]] for row in panel.numbers.rows}
+    *cells, _ = rows[label("likely.cost_usd")]
+    for said, kept in zip(cells, desk.session.kept):
+        assert show("likely.cost_usd", kept.figures["likely"]["cost_usd"]) in said
+    devices = next(row for row in panel.fields.rows if row[0] == "cluster.devices")
+    assert devices[1:] == ["16,384", "8,192", "32,768", "32,768"]
+    heads = [column["label"] for column in panel.numbers.columns]
+    assert heads[1].endswith("(reference)") and "devices 8,192" in heads[2]
+    panel.reference.value = desk.session.kept[1]
+    assert desk.session.reference.design.cluster.devices == 8192
+    panel.take.click()
     assert desk.design.cluster.devices == 8192
+    panel.forget.click()
+    assert desk.session.reference is None and not panel.numbers.rows

@@ -20,7 +20,7 @@ from scantling_widgets.desk.panels.report import Report
 
 @pytest.fixture
 def panel(monkeypatch, tmp_path):
-    monkeypatch.setenv("SERVER_SOFTWARE", "voila/0.5")
+    monkeypatch.setenv("SCANTLING_SERVED", "1")
     monkeypatch.chdir(tmp_path)
     desk = DeskPane(resources.example())
     found = next(p for p in desk.panels if isinstance(p, Report))
@@ -28,14 +28,13 @@ def panel(monkeypatch, tmp_path):
     return found
 
 
-def _given(markup: str) -> tuple[str, bytes]:
-    name, data = re.search(r"download='([^']+)' href='data:[^,]+;base64,([^']+)'", markup).groups()
-    return name, base64.b64decode(data)
+def _given(download) -> tuple[str, bytes]:
+    return download.file["file_name"], base64.b64decode(download.file["content"])
 
 
 def test_a_design_is_saved_to_the_visitor(panel, tmp_path):
     panel.save.click()
-    name, content = _given(panel.file_status.value)
+    name, content = _given(panel.file_download)
     assert name.endswith(".yaml")
     assert Design.from_yaml(content.decode()) == panel.session.now.design
     assert list(tmp_path.iterdir()) == []
@@ -45,7 +44,7 @@ def test_a_kit_is_given_as_an_archive(panel, tmp_path):
     steps, files = panel._kit_start()
     for found in files:
         panel._kit_step(found)
-    name, content = _given(panel.kit_status.value)
+    name, content = _given(panel.kit_download)
     assert steps == 1 and name.endswith(".zip")
     assert {"plan.json", "launch.sh"} <= set(zipfile.ZipFile(io.BytesIO(content)).namelist())
     assert list(tmp_path.iterdir()) == []
@@ -61,7 +60,7 @@ def test_a_path_that_a_visitor_types_is_not_opened(panel, line, monkeypatch):
     panel.text.value = re.sub(rf"(?m)^{key}:.*\n?", "", text) + line + "\n"
     monkeypatch.setattr("scantling.base.files.read_bytes", opened)
     panel.use.click()
-    assert "this page opens no file" in panel.file_status.value
+    assert "this page opens no file" in panel.text_status.value
 
 
 def test_a_visitor_loads_a_file_of_their_own_and_none_of_the_server(panel, tmp_path):
@@ -81,7 +80,7 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     panel.log.value = "\n".join(map(line.format, range(1, 30)))
     before = panel.session.now.figures
     panel.learn.click()
-    name, content = _given(panel.log_status.value)
+    name, content = _given(panel.log_download)
     steps = yaml.safe_load(content)["steps"]
     assert name == "calibration.yaml" and steps["runs"] == 1
     assert "A step took 6" in panel.log_status.value
@@ -99,5 +98,5 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     assert panel.session.now.design.calibration is None
     panel.log.value = "nothing of the kind"
     panel.learn.click()
-    assert "sd-fault" in panel.file_status.value and "Traceback" not in panel.file_status.value
+    assert "sd-fault" in panel.log_status.value and "Traceback" not in panel.log_status.value
     assert list(tmp_path.iterdir()) == []

@@ -466,14 +466,16 @@ def test_any_device_count_has_plans_and_all_keep_the_laws(devices, batch, seq, m
         k: np.broadcast_to(np.asarray(getattr(p, k)), p.tp.shape) for k in p.__dataclass_fields__
     }
     for rule in laws.LAWS:
-        assert np.all(rule.holds(columns, laws.Setting(m, phase, cluster))), rule.text
+        assert np.all(rule.holds(columns, laws.setting_of(m, phase, cluster))), rule.text
 
 
 def test_every_law_reads_what_it_says_that_it_reads():
     m, phase, cluster = setting(DENSE % (16, 64))
     for rule in laws.LAWS:
         columns = {name: np.array([2, 4]) for name in rule.reads}
-        assert rule.holds(columns, laws.Setting(m, phase, cluster)).shape in ((2,), ()), rule.text
+        assert rule.holds(columns, laws.setting_of(m, phase, cluster)).shape in ((2,), ()), (
+            rule.text
+        )
 
 
 def test_every_law_says_what_and_whose():

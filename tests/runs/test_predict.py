@@ -16,7 +16,7 @@ from scantling.physics.software import SWITCHES
 from scantling.physics.step import PARTS, step_time
 from scantling.runs.compare import validate_frame
 from scantling.runs.frames import frame_of, table_of
-from scantling.runs.normalise import OWN, TEXT, WORDS, normalise, settled
+from scantling.runs.normalise import PLAN_COLUMNS, TEXT, WORDS, normalise, settled
 from scantling.runs.predict import COLUMNS, predict_frame
 from scantling.runs.read import read_runs, runs_of_text
 from scantling.runs.run_columns import columns, plan_switches, template
@@ -47,7 +47,13 @@ def test_a_line_for_each_row_and_blank_where_a_dimension_is_missing(frame):
     assert tuple(got.columns) == COLUMNS and list(got.id) == list(frame.id)
     said = got.error.ne("")
     assert got[said].mfu.isna().all() and got[~said].mfu.notna().all()
-    assert got[said].error.str.contains("never guessed|not in the catalogue").all()
+    assert (
+        got[said]
+        .error.str.contains(
+            "never guessed|not in the catalogue|n_devices is|does not divide|divides"
+        )
+        .all()
+    )
 
 
 def test_runs_in_int8_are_foretold_by_a_fit_that_does_not_know_them(frame, figures):
@@ -216,7 +222,7 @@ def test_the_columns_of_the_shipped_tables_are_what_their_words_say(frame):
 
 
 def test_every_word_names_a_column_that_something_reads():
-    read = set(SWITCHES) | set(OWN) | set(WORDS) | {"released_month", "options_printed"}
+    read = set(SWITCHES) | set(PLAN_COLUMNS) | set(WORDS) | {"released_month", "options_printed"}
     read |= {"scale_out", "slices", "interleaved", "recompute_layers", "shard_group"}
     read |= {"half_states", "peak_unit", "packed"}
     assert {r.column for r in RULES} <= read

@@ -29,8 +29,10 @@ def scripts(*names: str) -> str:
 
 def served() -> bool:
     """Whether a visitor of a page is worked for, by Voilà or in the visitor's own browser: what is
-    saved goes to the visitor, and no path that is typed there is opened."""
-    return in_a_page() or environ.get("SERVER_SOFTWARE", "").startswith("voila")
+    saved goes to the visitor, and no path that is typed there is opened. `page` says so to its
+    kernels by SCANTLING_SERVED: one that is warmed up ahead is told of no request."""
+    told = environ.get("SCANTLING_SERVED") or environ.get("SERVER_SOFTWARE", "")
+    return in_a_page() or told == "1" or told.startswith("voila")
 
 
 def in_a_page() -> bool:

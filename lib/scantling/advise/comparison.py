@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.cells import markdown_cell
 from ..base.displayed import Displayed
 from ..base.errors import DesignError
 from ..base.quantities.table import quantity, show
@@ -96,11 +97,9 @@ class Comparison(Displayed):
 
     def markdown(self) -> str:
         """The comparison as a Markdown table."""
-        names, *lines = self.cells()
-        lines = [names, ["---"] + ["---:"] * len(self.names), *lines]
-        # a name is data: it cannot end its column
-        clean = ([cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines)
-        return "\n".join("| " + " | ".join(line) + " |" for line in clean) + "\n"
+        names, *lines = [[markdown_cell(cell) for cell in line] for line in self.cells()]
+        rule = ["---"] + ["---:"] * len(self.names)
+        return "\n".join(f"| {' | '.join(line)} |" for line in (names, rule, *lines)) + "\n"
 
     __repr__ = Displayed.__repr__
 

@@ -25,11 +25,12 @@ class DesignError(ValueError):
     `value` is text.
     problem : what is wrong, in a few words ("is unknown", "does not divide hidden 8192").
 
-    The text of the error is one line whatever the value holds. `at(prefix)` gives the same error
-    under a longer path.
+    The text of the error is one line whatever the value holds; `lines()` are those of all that is
+    wrong with a file. `at(prefix)` gives the same error under a longer path.
     """
 
     exit = 2  # code with which a command ends that it stops
+    others: "tuple[DesignError, ...]" = ()  # what else is wrong with the same file
     MISSING: Any = ...  # the value of a field that is not there; the same object everywhere
 
     def __init__(
@@ -72,12 +73,29 @@ class DesignError(ValueError):
             parts.append(f"nearest: {plain(self.nearest, 120)}")
         return "; ".join(parts)
 
+    def lines(self) -> list[str]:
+        """The message of this error, and of each that the same file has besides."""
+        return [str(self), *map(str, self.others)]
+
+    def with_others(self, others: "Iterable[DesignError]") -> "DesignError":
+        """This error with what else is wrong with the file: one error a field, not this one's."""
+        by_field: dict[str, DesignError] = {}
+        for error in (*self.others, *others):
+            if error.field != self.field:
+                by_field.setdefault(error.field, error)
+        self.others = tuple(by_field.values())
+        return self
+
     def at(self, prefix: str) -> "DesignError":
         """The same error, its field below `prefix` ("devices" at "cluster" becomes
         "cluster.devices")."""
         moved = copy(self)
         moved.field = f"{prefix}.{self.field}" if self.field else prefix
         return moved
+
+
+class CatalogueError(ValueError):
+    """A data file, shipped or a user's own, that breaks the rules of the catalogue."""
 
 
 class Rule(NamedTuple):

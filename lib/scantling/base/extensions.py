@@ -13,6 +13,7 @@ from functools import cache
 from os import environ, pathsep
 from pathlib import Path
 
+from .errors import CatalogueError, plain
 from .records import Rows
 
 VARIABLE = "SCANTLING_EXTENSIONS"
@@ -30,18 +31,21 @@ def folders() -> tuple[Path, ...]:
 
 def added(name: str, columns: Iterable[str]) -> Rows:
     """Rows that the folders add to the shipped table of that file name; a column left out is blank.
-    Raises ValueError for a column that the shipped table has not."""
+    Raises CatalogueError for a column that the shipped table has not."""
     blank = dict.fromkeys(columns, "")
     added = []
     for folder in folders():
         path = folder / name
         if not path.is_file():
             continue
-        rows = list(csv.DictReader(path.open(newline="", encoding="utf-8")))
+        try:
+            rows = list(csv.DictReader(path.open(newline="", encoding="utf-8")))
+        except (csv.Error, ValueError) as e:
+            raise CatalogueError(f"{path}: {plain(e, 200)}") from None
         unknown = {column for row in rows for column in row} - blank.keys()
         if unknown:
             names = ", ".join(sorted(map(str, unknown)))
-            raise ValueError(f"{path}: columns that the shipped table has not: {names}")
+            raise CatalogueError(f"{path}: columns that the shipped table has not: {names}")
         added += [blank | row for row in rows]
     return tuple(added)
 

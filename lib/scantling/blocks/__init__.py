@@ -30,11 +30,11 @@ from .mla import Mla
 from .mlp import Bare, DenseMlpOfMoe, Mlp, Still
 from .moe import Moe
 from .mtp import Mtp
+from .residual import Stream
 from .rglru import RgLru
-from .saving import Keeping
+from .saved_tensors import Keeping
 from .shared import SharedUse, SharedWeights
 from .shortconv import ShortConv
-from .stream import Stream
 from .window import Chunk, IndexedWindow, Window, WindowMla
 
 __all__ = ["KINDS", "Block", "Device", "Exchange", "Gemm", "Keeping", "Saved", "Time"]

@@ -13,7 +13,7 @@ from ..base.records import record
 from .answers import Exchange, Gemm, Saved
 from .kernels import Core, Device, attention_core_s
 from .mixer import Mixer
-from .saving import Keeping
+from .saved_tensors import Keeping
 
 
 @record

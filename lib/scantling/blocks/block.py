@@ -6,7 +6,7 @@ from ..base.columns import Column
 from ..base.records import record
 from .answers import Exchange, Gemm, Saved, Time
 from .kernels import Device
-from .saving import Keeping
+from .saved_tensors import Keeping
 
 
 @record

@@ -9,7 +9,7 @@ from ..base.records import record
 from .answers import Exchange, Gemm, Saved, Time
 from .block import Block
 from .kernels import STREAM_BYTES, Device
-from .saving import Keeping, stream_bytes
+from .saved_tensors import Keeping, stream_bytes
 
 
 @record

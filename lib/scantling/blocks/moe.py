@@ -8,7 +8,7 @@ from .answers import Exchange, Gemm, Saved, Time
 from .block import Block
 from .kernels import GATHERED, STREAM_BYTES, Device
 from .mlp import chain_bytes, mlp_gemm, mlp_parameters
-from .saving import Keeping, stream_bytes
+from .saved_tensors import Keeping, stream_bytes
 
 
 @record

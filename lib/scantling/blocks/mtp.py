@@ -8,7 +8,7 @@ from .answers import Saved, Time, fold
 from .block import Block
 from .head import Head
 from .kernels import Device
-from .saving import Keeping
+from .saved_tensors import Keeping
 
 
 @record

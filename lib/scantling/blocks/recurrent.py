@@ -14,7 +14,7 @@ from ..base.records import record
 from .answers import Exchange, Gemm, Saved
 from .kernels import Device
 from .mixer import Mixer
-from .saving import Keeping
+from .saved_tensors import Keeping
 
 LONG_CHUNK = 2048  # tokens between states that an element-wise scan keeps (mamba_ssm)
 

@@ -12,7 +12,7 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_type_hints
 
-from ..base.errors import DesignError, closest
+from ..base.errors import CatalogueError, DesignError, closest
 from ..base.files import csv_rows
 from ..base.records import Lines, Rows
 from ..base.units import GB, GBIT, MB, TERA
@@ -61,10 +61,6 @@ def fitted(name: str) -> dict[str, Any]:
     """The constants fitted on published runs that ship in NAME.json."""
     values: dict[str, Any] = loads((HERE / f"{name}.json").read_text())
     return values
-
-
-class CatalogueError(ValueError):
-    """A data file that breaks the rules of the catalogue."""
 
 
 def read(path: str | Path, key: str | None = "id") -> list[dict[str, Any]]:

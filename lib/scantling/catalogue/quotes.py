@@ -24,7 +24,10 @@ def prices_with(path: str | Path) -> dict[str, dict[str, Price | None]]:
     """Prices by chip and kind of rent with the rows of a user's own table: `item` and `value` in
     each; `kind` (quote where left out), `date`, `provider`, `source` and other columns of the
     catalogue's table if they like. Raises DesignError for a row that is no price of a chip."""
-    rows = csv.DictReader(io.StringIO(read_text(path)))
+    try:
+        rows = [*csv.DictReader(io.StringIO(read_text(path), newline=""))]
+    except csv.Error as e:
+        raise DesignError(plain(path, 200), problem=f"cannot be read as CSV: {e}") from None
     quotes = [_price(row, f"{plain(path, 200)} line {i}") for i, row in enumerate(rows, 2)]
     if not quotes:
         raise DesignError(plain(path, 200), problem="holds no prices")

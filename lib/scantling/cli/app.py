@@ -10,13 +10,15 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import EntryPoint
+from io import TextIOWrapper
 from typing import Any
 
 import click
 
 from ..base import plugins
 from ..base.console import tell
-from ..base.errors import DesignError, closest, plain
+from ..base.errors import CatalogueError, DesignError, closest, plain
+from .wrong_file import WrongFile
 
 WRONG = 2
 # commands of the core by name: the module of this package that has each, imported when it is called
@@ -122,26 +124,27 @@ def _ended(ctx: click.Context, code: Any) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    if sys.stdout is None:  # closed by the caller
-        sys.stdout = open(os.devnull, "w")
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")
+    _steady_streams()
     try:
         code: int | None = cli.main(args=argv, prog_name="scantling", standalone_mode=False)
         sys.stdout.flush()
         return code or 0
     except DesignError as e:
-        return _fail(str(e), e.exit)
+        return _fail(*e.lines(), code=e.exit)
+    except CatalogueError as e:  # a row of a user's own folder
+        return _fail(str(e))
     except click.exceptions.NoArgsIsHelpError as e:
         print(e.format_message(), file=sys.stderr)
         return WRONG
     except click.UsageError as e:
         where = e.ctx.command_path if e.ctx else "scantling"
         return _fail(f"{' '.join(e.format_message().split())} (try {where} --help)")
+    except WrongFile as e:
+        return _fail(*e.lines)
     except click.ClickException as e:
         return _fail(e.format_message())
     except (click.Abort, KeyboardInterrupt):
-        return _fail("stopped", 130)
+        return _fail("stopped", code=130)
     except BrokenPipeError:
         _silence()
         return 1
@@ -150,12 +153,25 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(f"{plain(e.filename or 'output', 200)}: {e.strerror or e}")
 
 
+def _steady_streams() -> None:
+    """Streams that can be written to: one that the caller closed drops what it gets, and one whose
+    encoding lacks a character prints a mark in its place."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def _silence() -> None:
     """Drop what stdout still holds, so that ending the program does not try to write it."""
     with suppress(OSError):  # a stdout that is no file holds nothing back
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(message: str, code: int = WRONG) -> int:
-    tell(message)
+def _fail(*messages: str, code: int = WRONG) -> int:
+    for message in messages:
+        tell(message)
     return code

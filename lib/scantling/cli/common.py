@@ -24,6 +24,7 @@ from ..verdict.record import Assessment
 from ..verdict.verdicts import EXIT as EXIT, VERDICTS
 from . import texts
 from .bar import Bar
+from .wrong_file import WrongFile
 
 
 def check_new(output: str, force: bool) -> None:
@@ -56,7 +57,7 @@ def assessment_of(
         name = plain(file, 200)
         if isinstance(e, Unsettled) or e.field.startswith(name):
             raise
-        raise click.ClickException(f"{name}: {e}") from None
+        raise WrongFile([f"{name}: {line}" for line in e.lines()]) from None
 
 
 def possible(

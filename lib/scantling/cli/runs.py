@@ -9,13 +9,13 @@ from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.json import text
-from ..base.show import percent
+from ..base.show import percent, several
 from ..runs.compare import validate_frame
 from ..runs.frames import frame_of, need_pandas
 from ..runs.other_tables import answered
 from ..runs.plan_rows import plan_rows
 from ..runs.predict import COUNTS, predicted_columns
-from ..runs.read import named_table
+from ..runs.read import named_table, unread_columns
 from ..runs.run_columns import template
 from ..runs.table import to_csv
 from .common import possible
@@ -52,13 +52,23 @@ def predict(runs_csv: str | None, output: str, as_template: bool, calibration: s
         raise DesignError("RUNS_CSV", problem="is missing", allowed="a table, or --template")
     columns = answered(runs_csv)
     whole: tuple[str, ...] = ()
+    unread: list[str] = []
     if columns is None:
-        columns, whole = predicted_columns(named_table(runs_csv), calibration), COUNTS
+        table = named_table(runs_csv)
+        columns, whole = predicted_columns(table, calibration), COUNTS
+        unread = unread_columns(table)
     write_text(output, to_csv(columns, whole=whole), force=True)
-    predicted = int((columns["error"] == "").sum())
-    console(stderr=True).print(
-        f"{predicted} of {len(columns['error'])} rows predicted, to {plain(output, 200)}"
-    )
+    out = console(stderr=True)
+    total = len(columns["error"])
+    errors = [error for error in columns["error"] if error]
+    out.print(f"{total - len(errors)} of {total} rows predicted, to {plain(output, 200)}")
+    if errors:
+        out.print(
+            f"{several(len(errors), 'row')} without a figure; the first: {plain(errors[0], 300)}"
+        )
+    if unread:
+        names = ", ".join(plain(name, 40) for name in unread[:8])
+        out.print(f"not read, no column of the format: {names}{', …' if unread[8:] else ''}")
 
 
 @click.command()

@@ -12,6 +12,11 @@ from ..catalogue.words import OUTERS
 LARGEST_RACK = 144  # devices; a larger scale-up domain (a TPU pod) is rented in parts
 
 
+def in_smallest_site(replicas: Column, smallest_site: Column, devices: Column) -> Column:
+    """Of so many replicas on `devices`, those on the devices of the smallest site, at least one."""
+    return np.maximum(replicas * smallest_site // devices, 1)
+
+
 @record
 class Sync:
     """How several sites keep in step."""
@@ -109,7 +114,7 @@ class Cluster:
     def in_smallest_site(self, replicas: Column) -> Column:
         """Of so many replicas, those that stand in the smallest site, at least one: what is
         sharded is shared out among them."""
-        return np.maximum(replicas * min(self.by_site) // self.devices, 1)
+        return in_smallest_site(replicas, min(self.by_site), self.devices)
 
     @property
     def nodes(self) -> int:

@@ -1,6 +1,7 @@
 """The design file: read, checked, changed, written, and resolved into the records that the models
 work on."""
 
+import os
 from collections.abc import Mapping
 from functools import cached_property
 from json import dumps
@@ -12,11 +13,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, PrivateAttr, Va
 from ..base.errors import DesignError
 from ..base.files import write_text
 from ..base.show import is_number, named_size
-from . import file as design_yaml
+from . import file as design_yaml, link
 from .checks import text_up_to, validator
 from .fields import FieldFacts, Kind, Section, field, listed, other, text
 from .paths import fields_at, put, section_at
-from .refusals import first_error
+from .refusals import all_errors
 from .schema import (
     BY_TEXT,
     COMPOUND,
@@ -156,14 +157,17 @@ class Design(Section):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """The design in the YAML file at `path`; paths inside it are relative to its folder."""
+        """The design in the YAML file at `path`, paths inside it relative to its folder; or that of
+        a link, as the desk gives it."""
+        if link.holds(str(path)) and not os.path.exists(path):
+            return cls.from_data(link.unpack(str(path)))
         return cls.from_yaml(design_yaml.read_text(path), folder=Path(path).parent)
 
     def __init__(self, /, **fields: Any) -> None:
         try:
             super().__init__(**fields)
         except ValidationError as e:
-            raise first_error(e, Design) from None
+            raise all_errors(e, Design, fields) from None
 
     @classmethod
     def from_yaml(cls, yaml_text: str, folder: str | Path = ".") -> Self:

@@ -1,7 +1,6 @@
-"""What pydantic finds wrong with a design, as one line that names field, value, what is allowed and
-the nearest."""
+"""What is wrong with a design, a line for each fault: field, value, what is allowed, nearest."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from json import dumps
 from typing import Any
 
@@ -10,18 +9,61 @@ from pydantic_core import ErrorDetails
 
 from ..base.errors import DesignError, closest
 from ..base.typed import currency
+from ..catalogue import accelerator, fabric
+from ..catalogue.models.entries import entry
 from .fields import FieldFacts
 from .file import number_text
 from .paths import fields_at
 from .schema import TAGS
 
+# what people call fields of the design, by the field's name here
+OTHER_NAMES = {
+    "accelerator": ("chip", "gpu_type", "gpu_model", "device_type", "hardware"),
+    "devices": ("gpu", "gpus", "num_gpus", "n_gpus", "gpu_count", "chips", "cards", "world_size"),
+    "devices_per_node": ("gpus_per_node", "gpus_per_host"),
+    "scale_out": ("network", "interconnect", "fabric"),
+    "tokens": ("train_tokens", "num_tokens", "total_tokens"),
+    "seq_len": ("context", "context_length", "sequence", "sequence_length", "max_seq_len"),
+    "global_batch": ("batch", "batch_size", "gbs"),
+    "micro_batch": ("mbs", "micro_batch_size"),
+    "precision": ("dtype", "datatype"),
+    "tp": ("tensor_parallel", "tensor_parallel_size"),
+    "pp": ("pipeline_parallel", "pipeline_parallel_size"),
+    "deadline_days": ("deadline", "days"),
+    "budget_usd": ("budget", "max_cost"),
+}
 
-def first_error(error: ValidationError, root: type[BaseModel]) -> DesignError:
-    """The first fault of a pydantic error of `root` as a DesignError with a dotted path; misspelt
-    fields come before missing ones."""
+
+def all_errors(
+    error: ValidationError, root: type[BaseModel], data: Mapping[str, Any]
+) -> DesignError:
+    """The first fault of a pydantic error of `root` as a DesignError with a dotted path, the
+    others with it; misspelt fields come before missing ones, and a field that is missing because
+    another is misspelt is not named again. `data` is what was read, whose names may be unknown."""
     faults = error.errors(include_url=False)
-    others = [fault for fault in faults if fault["type"] != "missing"]
-    return _refusal((others or faults)[0], root)
+    wrong = [_refusal(fault, root) for fault in faults if fault["type"] != "missing"]
+    missing = [_refusal(fault, root) for fault in faults if fault["type"] == "missing"]
+    meant = {each.nearest for each in wrong}
+    errors = [*wrong, *(each for each in missing if each.field not in meant)] or missing
+    return errors[0].with_others([*errors[1:], *unknown_names(data)])
+
+
+def unknown_names(data: Mapping[str, Any]) -> Iterator[DesignError]:
+    """An error for each chip, fabric and model of a design's data that no catalogue has."""
+    cluster = data.get("cluster")
+    cluster = cluster if isinstance(cluster, Mapping) else {}
+    names: tuple[tuple[str, Any, Callable[[str, str], object]], ...] = (
+        ("model", data.get("model"), entry),
+        ("cluster.accelerator", cluster.get("accelerator"), accelerator),
+        ("cluster.scale_out", cluster.get("scale_out"), fabric),
+    )
+    for field, name, look_up in names:
+        if not isinstance(name, str):
+            continue
+        try:
+            look_up(name, field)
+        except DesignError as error:
+            yield error
 
 
 def _refusal(fault: ErrorDetails, root: type[BaseModel]) -> DesignError:
@@ -62,14 +104,22 @@ def _example(value: Any) -> str:
 def _nearest(
     path: tuple[str, ...], around: Mapping[str, FieldFacts], root: type[BaseModel]
 ) -> str | None:
-    """A good name in the wrong place, or the one spelt most like the last of the path."""
+    """A good name in the wrong place, what others call a field, or the one spelt most like the last
+    of the path."""
     *above, name = path
     sections = list(fields_at(root, ()))
     # the shape of a model has many names: it comes last
     for section in [s for s in sections if s != "model"] + ["model"]:
         if name in fields_at(root, (section,)):
             return f"{section}.{name}"
-    near = closest(name, around)
-    if near:
-        return ".".join([*above, near])
+    for near, words in OTHER_NAMES.items():
+        if name.lower() in words:
+            if near in around:
+                return ".".join([*above, near])
+            place = next((s for s in sections if near in fields_at(root, (s,))), None)
+            if place is not None:
+                return f"{place}.{near}"
+    spelt = closest(name, around)
+    if spelt:
+        return ".".join([*above, spelt])
     return name if name in sections else None

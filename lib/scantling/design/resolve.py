@@ -23,6 +23,7 @@ from .corpus import build_corpus
 from .design import Design
 from .methods import refuse_posttraining
 from .phases import Machine, build_phases
+from .refusals import unknown_names
 from .resolved import MAX_OOM, Phase, Resolved, main_phase
 from .schema import CREDIBLE_MFU, Constraints, ModelSpec, StackSpec
 from .sync import build_sync
@@ -35,11 +36,19 @@ Arguments = ParamSpec("Arguments")
 def resolve(design: Design) -> Resolved:
     """`design` with nothing left to look up: catalogue rows found, defaults applied and listed in
     `assumed`. Raises DesignError for an
-    unknown id or an impossible combination and for a method that is no pre-training, Unsettled for
-    words that nobody has settled."""
+    unknown id (with the other unknown ids) or an impossible combination and for a method that is no
+    pre-training, Unsettled for words that nobody has settled."""
     if design.unsettled:
         raise Unsettled(design.title, design.unsettled)
     refuse_posttraining(design)
+    try:
+        return _resolved(design)
+    except DesignError as error:
+        error.with_others(unknown_names(design.data()))
+        raise
+
+
+def _resolved(design: Design) -> Resolved:
     cluster, of_cluster = _cluster(dumps(design.cluster.stated(), sort_keys=True))
     model, params, of_model = _model(design)
     assumed = [*of_model, *of_cluster]

@@ -137,6 +137,10 @@ class Cases:
     software: Software
     constants: Constants
     layout: tuple[int, ...] = ()  # bounds of the runs of layers, where a design gives them
+    # modules whose inputs wait in host memory, in the share `activation_offload` of the layers;
+    # none named is all that the plan keeps; None: of a row that says no more than the share, which
+    # takes no time
+    offloaded_modules: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return length(self)

@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..base.columns import Array
-from ..catalogue.load import CatalogueError
+from ..base.errors import CatalogueError
 
 Names = str | Sequence[str] | Array  # a name, or one a case
 # constant -> {"global": log offset, level: {name of the level: log offset}}; JSON of a fit

@@ -23,6 +23,7 @@ from ..catalogue.words import STEP_PARTS
 from . import compute, ingest, sites, traffic
 from .cases import FP32, HSDP, ULYSSES, ZERO3, Cases
 from .layout import layers_per_stage, saved_for_weights
+from .memory.parts import offloaded_bytes
 from .pipeline import SCHEDULES, bubble_time
 from .traffic import Exchange
 
@@ -327,6 +328,17 @@ def streamed_s(c: Cases, dense: Column, experts: Column, slowest_s: Column) -> C
     return np.maximum(wire - slowest_s, 0.0) * (p.offload > 1)
 
 
+def activations_waited_s(c: Cases, layers: Column, forward_s: Column, backward_s: Column) -> Column:
+    """What activations that wait in host memory add to one micro-batch of `layers` layers: their
+    way out less the forward that covers it, and back less the backward. [s] The host's link has its
+    rate both ways; its memory takes what is DMA'd."""
+    bytes_sent = offloaded_bytes(c)
+    if not np.any(bytes_sent):
+        return 0.0
+    wire = layers * bytes_sent / c.chip.host_bytes_per_s
+    return np.maximum(wire - forward_s, 0.0) + np.maximum(wire - backward_s, 0.0)
+
+
 def step_host_s(c: Cases) -> Column:
     """Host time once a step: least + (1 − least) · min(layers on a stage / enough layers, 1) of
     `step_host_s`. [s]"""
@@ -356,35 +368,40 @@ def straggler_share(c: Cases) -> Column:
     return wide + k.straggler * np.log2(np.maximum(c.devices / k.straggler_devices, 1.0))
 
 
-def data_parallel_exchange(
-    c: Cases,
-    m: Column,
-    parameters: tuple[Column, Column],
-    work_s: Column,
-    forward_s: Column,
-    backward_s: Column,
-    cards_s: Column,
-    idle_s: Column,
-) -> Exchange:
-    """Gathers of each of m micro-batches and the reduction of the step, for the (dense, expert)
-    parameters of a device; a micro-batch works `work_s` on the slowest stage, forward, backward and
-    transfers, and `cards_s` of it on the cards that the gathers take; in the step the device waits
-    `idle_s` for its host."""
-    dp = traffic.data_parallel(c, *parameters)
-    gathers = gathers_exposed_s(c, dp.micro_wire_s, work_s - cards_s)
-    reduction = reduction_exposed_s(c, dp, forward_s, backward_s, idle_s)
-    return Exchange(
-        wire_s=m * dp.micro_wire_s + dp.reduce_wire_s + dp.gather_wire_s,
-        exposed_s=m * gathers + reduction,
-        bytes=dp.bytes,
-        calls=dp.calls,
-    )
+class Pace(NamedTuple):
+    """What one micro-batch is made of, before the factor on every part."""
+
+    m: Column  # micro-batches of a step
+    layer: Time  # of an average layer
+    one: dict[str, Column]  # what a layer computes by part, waits for the host with it [s]
+    exchanges: dict[str, Exchange]  # tp, cp and ep of a layer
+    send: Exchange  # from stage to stage
+    logits_s: Column
+    waits_s: Column  # what the device waits for its host in a layer
+    stages: Stages
+    parameters: tuple[Column, Column]  # dense and expert ones of a device
+    ahead_s: Column  # forward of a layer
+    mean: Column  # layers on the average stage, MTP modules counted
+
+    @property
+    def rounds(self) -> Column:
+        """Layers of the slowest stage that a step runs through."""
+        return self.m * self.stages.layers
+
+    @property
+    def forward_s(self) -> Column:
+        """Forward of a micro-batch on the slowest stage."""
+        return self.stages.layers * self.ahead_s + self.stages.heads * self.logits_s / 3
+
+    @property
+    def weights_s(self) -> Column:
+        """Weight gradients of a micro-batch on the slowest stage: a GEMM pass of three."""
+        return self.stages.layers * self.layer.gemm + self.stages.heads * self.logits_s / 3
 
 
-def step_time(c: Cases) -> Step:
-    """The step of every case. [s] Each part is exposed time; what compute covers stands in
-    `axes`."""
-    m, on = c.micro_batches, compute.device(c)
+def pace(c: Cases) -> Pace:
+    """What the micro-batches of every case are made of."""
+    on = compute.device(c)
     layer = compute.layer_time(c, on)
     logits = compute.logits_s(c, on)
     exchanges = layer_exchanges(c, layer)
@@ -393,37 +410,69 @@ def step_time(c: Cases) -> Step:
     layer_s = sum(one.values()) + sum(each.exposed_s for each in exchanges.values())
     waits = dispatch_waits_s(c, layer_s)
     layer_s, one["host"] = layer_s + waits, one["host"] + waits
-    stages, parameters, stretch = (stage_times(c, layer_s, logits), device_params(c), overall(c))
-    rounds = m * stages.layers
-    mean = (c.shape.layers + c.shape.mtp_layers) / c.plan.pp
-    ahead = forward_s(layer_s, one["recompute"])
-    forward = stages.layers * ahead + stages.heads * logits / 3
-    tail = logits / 3 / c.plan.pp
-    axes = {axis: each.times(rounds, rounds) for axis, each in exchanges.items()} | {
-        "dp": data_parallel_exchange(
-            c,
-            m,
-            parameters,
-            stages.slowest_s + send.exposed_s,
-            forward,
-            stages.slowest_s - forward,
-            stages.layers * cards_busy_s(c, exchanges),
-            rounds * waits,
-        ),
-        "pp": send.times(m, m),
+    return Pace(
+        m=c.micro_batches,
+        layer=layer,
+        one=one,
+        exchanges=exchanges,
+        send=send,
+        logits_s=logits,
+        waits_s=waits,
+        stages=stage_times(c, layer_s, logits),
+        parameters=device_params(c),
+        ahead_s=forward_s(layer_s, one["recompute"]),
+        mean=(c.shape.layers + c.shape.mtp_layers) / c.plan.pp,
+    )
+
+
+def micro_gathers_s(c: Cases, pace: Pace, dp: traffic.DataParallel) -> Column:
+    """What the gathers of sharded weights add to each micro-batch, which works forward, backward
+    and transfers on the slowest stage, less what the cards that the gathers take are busy. [s]"""
+    work_s = pace.stages.slowest_s + pace.send.exposed_s
+    cards_s = pace.stages.layers * cards_busy_s(c, pace.exchanges)
+    return gathers_exposed_s(c, dp.micro_wire_s, work_s - cards_s)
+
+
+def data_parallel_exchange(c: Cases, pace: Pace) -> Exchange:
+    """Gathers of each micro-batch and the reduction of the step, for the parameters of a device."""
+    dp = traffic.data_parallel(c, *pace.parameters)
+    gathers = micro_gathers_s(c, pace, dp)
+    forward = pace.forward_s
+    idle_s = pace.rounds * pace.waits_s
+    backward = pace.stages.slowest_s - forward
+    reduction = reduction_exposed_s(c, dp, forward, backward, idle_s)
+    return Exchange(
+        wire_s=pace.m * dp.micro_wire_s + dp.reduce_wire_s + dp.gather_wire_s,
+        exposed_s=pace.m * gathers + reduction,
+        bytes=dp.bytes,
+        calls=dp.calls,
+    )
+
+
+def step_time(c: Cases) -> Step:
+    """The step of every case. [s] Each part is exposed time; what compute covers stands in
+    `axes`."""
+    of = pace(c)
+    m, stages, stretch, rounds = of.m, of.stages, overall(c), of.rounds
+    tail = of.logits_s / 3 / c.plan.pp
+    forward = of.mean * of.ahead_s + tail
+    axes = {axis: each.times(rounds, rounds) for axis, each in of.exchanges.items()} | {
+        "dp": data_parallel_exchange(c, of),
+        "pp": of.send.times(m, m),
     }
     axes = {axis: each.stretched(stretch) for axis, each in axes.items()}
-    parts = {name: rounds * stretch * seconds for name, seconds in one.items()}
+    parts = {name: rounds * stretch * seconds for name, seconds in of.one.items()}
+    backward = stages.mean_s - of.mean * of.ahead_s - tail
     parts |= {axis: each.exposed_s for axis, each in axes.items()} | {
-        "logits": stretch * m * stages.heads * logits,
-        "bubble": stretch
-        * bubble_s(
-            c, m, mean * ahead + tail, stages.mean_s - mean * ahead - tail, mean * layer.gemm + tail
-        ),
-        "optimizer": stretch * optimizer_s(c, *parameters),
+        "logits": stretch * m * stages.heads * of.logits_s,
+        "bubble": stretch * bubble_s(c, m, forward, backward, of.mean * of.layer.gemm + tail),
+        "optimizer": stretch * optimizer_s(c, *of.parameters),
     }
-    parts["elementwise"] += stretch * m * copies_s(c, sum(parameters))
-    parts["host"] += stretch * step_host_s(c) + m * streamed_s(c, *parameters, stages.slowest_s)
+    parts["elementwise"] += stretch * m * copies_s(c, sum(of.parameters))
+    parts["host"] += stretch * step_host_s(c) + m * streamed_s(c, *of.parameters, stages.slowest_s)
+    pass_s = of.forward_s
+    away = activations_waited_s(c, stages.layers, pass_s, stages.slowest_s - pass_s)
+    parts["host"] += m * away
     waited = sites.waited_s(c, sum(parts.values()))
     dp = axes["dp"]
     parts["dp"] = parts["dp"] + waited

@@ -22,7 +22,7 @@ from ..design.resolved import Phase
 from ..physics.cases import FULL, HSDP, ZERO2, Plan, accumulated, code
 from ..physics.layout import gains
 from ..physics.pipeline import RULES, SCHEDULES, Division
-from .laws import Law, Setting, Stage, laws_of
+from .laws import Law, Setting, Stage, laws_of, setting_of
 from .space import DEFAULT, Space
 from .words import CODED
 
@@ -83,7 +83,7 @@ class Question:
     @property
     def setting(self) -> Setting:
         """What the plans have to suit."""
-        return Setting(self.model, self.phase, self.cluster)
+        return setting_of(self.model, self.phase, self.cluster)
 
     def pick(
         self, name: str, default: Sequence[Any] | Array | None = None

@@ -4,7 +4,6 @@ it is. What a pipeline schedule asks for stands in physics.pipeline.RULES."""
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from functools import cache, reduce
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from ..base.columns import Array, Column
 from ..base.records import Lines, record
 from ..catalogue.models.patterns import widths
 from ..catalogue.models.shape import Model
-from ..design.cluster import Cluster
+from ..design.cluster import Cluster, in_smallest_site
 from ..design.resolved import Phase
 from ..physics.cases import HSDP, ULYSSES, ZERO3
 
@@ -31,12 +30,48 @@ class Stage(StrEnum):
     EXCHANGE = "exchange"
 
 
-class Setting(NamedTuple):
-    """What a plan has to suit."""
+@record
+class Setting:
+    """What plans have to suit: one model and cluster, or those of each row of a table."""
 
-    model: Model
-    phase: Phase
-    cluster: Cluster
+    layers: Column
+    heads: Column
+    kv_heads: Column
+    latent: Column  # bool: attention keeps one latent vector a token
+    state_split: Column  # what tp divides of mixers with a state; 0: there are none
+    state_swapped: Column  # what tp x cp divides of them
+    ffn_hidden: Column
+    shared_ffn_hidden: Column
+    experts: Column  # 0: dense
+    expert_ffn_hidden: Column
+    seq_len: Column  # tokens
+    global_batch: Column  # sequences
+    devices: Column
+    sites: Column
+    smallest_site: Column  # devices
+    shares: Column  # what replicas are a multiple of
+
+
+def setting_of(model: Model, phase: Phase, cluster: Cluster) -> Setting:
+    """What the plans of a phase have to suit."""
+    return Setting(
+        layers=model.layers,
+        heads=model.heads,
+        kv_heads=model.kv_heads,
+        latent=model.attention == "mla",
+        state_split=widths(model, "split"),
+        state_swapped=widths(model, "swapped"),
+        ffn_hidden=model.ffn_hidden,
+        shared_ffn_hidden=model.shared_ffn_hidden,
+        experts=model.experts,
+        expert_ffn_hidden=model.expert_ffn_hidden,
+        seq_len=phase.seq_len,
+        global_batch=phase.global_batch,
+        devices=cluster.devices,
+        sites=cluster.sites,
+        smallest_site=min(cluster.by_site),
+        shares=cluster.shares,
+    )
 
 
 Test = Callable[[Columns, Setting], Array]  # true where plans keep the law
@@ -99,7 +134,7 @@ def _both(*masks: Column) -> Array:
     "Megatron-LM asserts num_attention_heads % tp == 0",
 )
 def heads(c: Columns, s: Setting) -> Array:
-    return _divides(c["tp"], s.model.heads)
+    return _divides(c["tp"], s.heads)
 
 
 @_law(
@@ -110,9 +145,7 @@ def heads(c: Columns, s: Setting) -> Array:
     "Megatron-LM replicates key-value heads only by whole copies",
 )
 def kv_heads(c: Columns, s: Setting) -> Array:
-    if s.model.attention == "mla":
-        return c["tp"] > 0
-    return _either(_divides(c["tp"], s.model.kv_heads), _divides(s.model.kv_heads, c["tp"]))
+    return _either(s.latent, _divides(c["tp"], s.kv_heads), _divides(s.kv_heads, c["tp"]))
 
 
 @_law(
@@ -123,7 +156,7 @@ def kv_heads(c: Columns, s: Setting) -> Array:
     "Megatron-LM asserts nheads % tp == 0 and ngroups % tp == 0 (ssm/mamba_mixer.py)",
 )
 def state(c: Columns, s: Setting) -> Array:
-    return _divides(c["tp"], widths(s.model, "split"))
+    return _divides(c["tp"], s.state_split)
 
 
 @_law(
@@ -134,7 +167,7 @@ def state(c: Columns, s: Setting) -> Array:
     "a scan sees the whole sequence of its heads (Megatron-LM, ssm/mamba_context_parallel.py)",
 )
 def scan(c: Columns, s: Setting) -> Array:
-    return _either(c["cp"] == 1, _divides(c["tp"] * c["cp"], widths(s.model, "swapped")))
+    return _either(c["cp"] == 1, _divides(c["tp"] * c["cp"], s.state_swapped))
 
 
 @_law(
@@ -145,9 +178,7 @@ def scan(c: Columns, s: Setting) -> Array:
     "column-parallel linear layers split evenly (Megatron-LM, torchtitan)",
 )
 def width(c: Columns, s: Setting) -> Array:
-    return _both(
-        _divides(c["tp"], s.model.ffn_hidden), _divides(c["tp"], s.model.shared_ffn_hidden)
-    )
+    return _both(_divides(c["tp"], s.ffn_hidden), _divides(c["tp"], s.shared_ffn_hidden))
 
 
 @_law(
@@ -158,7 +189,7 @@ def width(c: Columns, s: Setting) -> Array:
     "causal load balance gives a rank two chunks (Megatron-Core, Llama 3 section 3.3.2)",
 )
 def sequence(c: Columns, s: Setting) -> Array:
-    return _either(c["cp"] == 1, _divides(2 * c["cp"], s.phase.seq_len))
+    return _either(c["cp"] == 1, _divides(2 * c["cp"], s.seq_len))
 
 
 @_law(
@@ -169,7 +200,7 @@ def sequence(c: Columns, s: Setting) -> Array:
     "Megatron-LM and torchtitan refuse empty stages",
 )
 def stage(c: Columns, s: Setting) -> Array:
-    return c["pp"] <= s.model.layers
+    return np.asarray(c["pp"] <= s.layers)
 
 
 @_law(
@@ -180,7 +211,7 @@ def stage(c: Columns, s: Setting) -> Array:
     "one rank a device, and a replica stands inside one site",
 )
 def devices(c: Columns, s: Setting) -> Array:
-    return np.asarray(c["tp"] * c["cp"] * c["pp"] <= min(s.cluster.by_site))
+    return np.asarray(c["tp"] * c["cp"] * c["pp"] <= s.smallest_site)
 
 
 @_law(
@@ -191,7 +222,7 @@ def devices(c: Columns, s: Setting) -> Array:
     "between sites go gradients or weights, nothing of a replica",
 )
 def sites(c: Columns, s: Setting) -> Array:
-    return _both(c["dp"] >= s.cluster.sites, _divides(s.cluster.shares, c["dp"]))
+    return _both(c["dp"] >= s.sites, _divides(s.shares, c["dp"]))
 
 
 @_law(
@@ -202,7 +233,7 @@ def sites(c: Columns, s: Setting) -> Array:
     "every step must see the whole batch (convergence)",
 )
 def batch(c: Columns, s: Setting) -> Array:
-    return _divides(c["dp"] * c["micro_batch"], s.phase.global_batch)
+    return _divides(c["dp"] * c["micro_batch"], s.global_batch)
 
 
 @_law(
@@ -213,7 +244,7 @@ def batch(c: Columns, s: Setting) -> Array:
     "each rank holds whole experts (Megatron-Core)",
 )
 def experts(c: Columns, s: Setting) -> Array:
-    return _divides(c["ep"], max(s.model.experts, 1))
+    return _divides(c["ep"], np.maximum(s.experts, 1))
 
 
 @_law(
@@ -235,12 +266,13 @@ def expert_ranks(c: Columns, s: Setting) -> Array:
     "no token waits for the way between sites",
 )
 def expert_site(c: Columns, s: Setting) -> Array:
-    return _divides(c["ep"] * c["etp"], s.cluster.in_smallest_site(c["dp"]) * c["cp"] * c["tp"])
+    replicas = in_smallest_site(c["dp"], s.smallest_site, s.devices)
+    return _divides(c["ep"] * c["etp"], replicas * c["cp"] * c["tp"])
 
 
 @_law(Stage.EXPERTS, "etp", ("etp",), "etp divides the expert width", "column-parallel experts")
 def expert_width(c: Columns, s: Setting) -> Array:
-    return _either(_divides(c["etp"], max(s.model.expert_ffn_hidden, 1)), c["etp"] == 1)
+    return _either(_divides(c["etp"], np.maximum(s.expert_ffn_hidden, 1)), c["etp"] == 1)
 
 
 @_law(
@@ -252,7 +284,7 @@ def expert_width(c: Columns, s: Setting) -> Array:
 )
 def chunks(c: Columns, s: Setting) -> Array:
     parts = c["tp"] * np.where(c["cp"] > 1, 2 * c["cp"], 1)
-    return _either(c["sp"] == 0, _divides(parts, s.phase.seq_len))
+    return _either(c["sp"] == 0, _divides(parts, s.seq_len))
 
 
 @_law(
@@ -274,14 +306,16 @@ def interleaved(c: Columns, s: Setting) -> Array:
     "Transformer Engine asks both to be multiples of cp after tp (attention by all-to-all)",
 )
 def exchange(c: Columns, s: Setting) -> Array:
-    return exchange_splits_heads(s.model, tp=c["tp"], cp=c["cp"], cp_type=c["cp_type"])
+    kv_heads = np.where(s.latent, s.heads, s.kv_heads)
+    return exchange_splits_heads(s.heads, kv_heads, tp=c["tp"], cp=c["cp"], cp_type=c["cp_type"])
 
 
-def exchange_splits_heads(model: Model, *, tp: Column, cp: Column, cp_type: Column) -> Array:
-    """Whether an exchange of keys and values (a code of CP_TYPES) has whole heads to deal out."""
-    whole = _divides(tp * cp, model.heads)
-    if model.attention != "mla":
-        whole = _both(whole, _divides(tp * cp, model.kv_heads))
+def exchange_splits_heads(
+    heads: Column, kv_heads: Column, *, tp: Column, cp: Column, cp_type: Column
+) -> Array:
+    """Whether an exchange of keys and values (a code of CP_TYPES) has whole heads to deal out;
+    kv_heads are the heads themselves under latent attention."""
+    whole = _both(_divides(tp * cp, heads), _divides(tp * cp, kv_heads))
     return _either(cp_type != ULYSSES, cp == 1, whole)
 
 

@@ -14,7 +14,7 @@ from ..design.cluster import Cluster
 from ..design.pins import Degree, Number, Pins, pin
 from ..design.resolved import Phase
 from .enumerate import divisors
-from .laws import LAWS, Law, Setting, all_hold
+from .laws import LAWS, Law, Setting, all_hold, setting_of
 
 _DEGREES: tuple[Degree, ...] = ("tp", "pp", "cp", "dp")
 _BATCH: tuple[Number, ...] = ("dp", "micro_batch", "grad_accum")
@@ -33,7 +33,7 @@ def check_pins(pins: Pins, model: Model, phase: Phase, cluster: Cluster) -> None
     _check_recompute(pins, model)
     _check_layout(pins, model)
     _check_batch(pins, phase.global_batch)
-    _check_laws(pins, Setting(model, phase, cluster))
+    _check_laws(pins, setting_of(model, phase, cluster))
 
 
 def _refuse(pins: Pins, field: str, allowed: str, nearest: object, problem: str) -> NoReturn:

@@ -17,13 +17,15 @@ def across(
     progress: Progress | None = None,
     total: int | None = None,
     each: int = 1,
+    arrived: Callable[[Result], Any] | None = None,
 ) -> list[Result | None]:
     """Results of function(*task) for each task, in the order of the tasks; on a Dask cluster where
     a scheduler is named, and there what a worker that dies had in hand goes to another.
 
     progress : function(done, of), each task counted as `each` of `total` (as many as there are
     tasks, where it is left out); may return False to stop: what is not done then is None or left
-    out. Raises ImportError where Dask is not installed.
+    out. arrived : function(result), called as each comes, in any order. Raises ImportError where
+    Dask is not installed.
     """
     if total is None:
         tasks = [*tasks]
@@ -34,7 +36,7 @@ def across(
         return progress is not None and progress(min(done * each, of), of) is False
 
     if scheduler is None:
-        return _here(function, tasks, stopped)
+        return _here(function, tasks, stopped, arrived)
     import distributed
 
     client = scheduler
@@ -43,7 +45,9 @@ def across(
     try:
         futures = [client.submit(function, *task, pure=False) for task in tasks]
         done_in_turn = distributed.as_completed(futures)  # type: ignore[no-untyped-call]  # likewise
-        for done, _ in enumerate(done_in_turn, 1):
+        for done, future in enumerate(done_in_turn, 1):
+            if arrived is not None:
+                arrived(future.result())
             if stopped(done):
                 client.cancel([f for f in futures if not f.done()])
                 return [f.result() if f.status == "finished" else None for f in futures]
@@ -58,11 +62,15 @@ def _here(
     function: Callable[..., Result],
     tasks: Iterable[tuple[Any, ...]],
     stopped: Callable[[int], bool],
+    arrived: Callable[[Result], Any] | None,
 ) -> list[Result | None]:
     """The results of the tasks one after the other, as far as nothing stops them."""
     results: list[Result | None] = []
     for task in tasks:
-        results.append(function(*task))
+        result = function(*task)
+        results.append(result)
+        if arrived is not None:
+            arrived(result)
         if stopped(len(results)):
             break
     return results

@@ -16,8 +16,9 @@ from ..base.errors import DesignError, plain
 from ..base.files import read_text
 from ..catalogue.models.entries import build_model, models
 from .frames import frame_of, has_pandas, table_of
-from .normalise import normalise
-from .run_columns import LEADING, Bounds, bounds, switch_bounds
+from .normalise import TEXT, normalise, settled
+from .predict import COLUMNS as PREDICTIONS
+from .run_columns import ABOUT, LEADING, Bounds, bounds, columns, misspelt, switch_bounds
 from .run_shapes import DETAIL, columns_of
 from .table import Table, column_of, read_csv, table_of_cells, text
 
@@ -113,18 +114,36 @@ def runs_of_text(source: str, path: Path) -> DataFrame:
 def checked(table: Table, folder: Path) -> Table:
     """The rows with every column of the format, their numbers read, their words settled; `folder`
     holds the files that they name."""
+    problems = misspelt_cells(table)
     table, shapeless = with_shapes(table, folder)
     limits = bounds()
     limits |= {name: limit for name, limit in switch_bounds().items() if name in table}
-    columns: dict[str, Array] = {}
+    numbers: dict[str, Array] = {}
     unreadable = [""] * len(table)
     for name, limit in limits.items():
-        columns[name] = table.numbers(name)
-        for i in np.flatnonzero(~table.blank(name) & ~within(columns[name], limit)):
+        numbers[name] = table.numbers(name)
+        for i in np.flatnonzero(~table.blank(name) & ~within(numbers[name], limit)):
             cell = str(text(table[name][i : i + 1])[0])[:40]
             unreadable[i] += f"{name} {cell!r} is not {limit.words}; "
-    problems = [cells + shape for cells, shape in zip(unreadable, shapeless)]
-    return normalise(table.replace(columns | {"unreadable": column_of(problems)}))
+    problems = ["".join(texts) for texts in zip(problems, unreadable, shapeless)]
+    return normalise(table.replace(numbers | {"unreadable": column_of(problems)}))
+
+
+def misspelt_cells(table: Table) -> list[str]:
+    """What each row states in a column whose name is a misspelt one."""
+    texts = [""] * len(table)
+    others = {*TEXT, *settled(), *PREDICTIONS, *ABOUT}
+    names = [name for name in table if not name.startswith(DETAIL)]
+    for name, nearest in misspelt(names, others).items():
+        for i in np.flatnonzero(~table.blank(name)).tolist():
+            texts[i] += f"column {plain(name)} is not known; nearest: {nearest}; "
+    return texts
+
+
+def unread_columns(table: Table) -> list[str]:
+    """Columns of a table that are none of the format."""
+    others = {*TEXT, *settled(), *PREDICTIONS, *ABOUT, *columns(), *switch_bounds(), "unreadable"}
+    return [name for name in table if name not in others and not name.startswith(DETAIL)]
 
 
 def within(column: Array, limit: Bounds) -> Array:

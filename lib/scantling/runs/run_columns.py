@@ -1,8 +1,9 @@
 """The columns of a table of runs: run_columns.csv, and an empty table with each explained."""
 
 import csv
+import difflib
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -14,6 +15,26 @@ from ..catalogue.stacks import software_switches
 
 LEADING = "#"  # a line of explanation above the header
 NUMBERS = ("count", "number")  # kinds of columns
+# columns of the published tables that say where a row comes from and what was measured
+ABOUT = (
+    "source",
+    "family",
+    "locator",
+    "verified",
+    "trust",
+    "setup",
+    "params_b",
+    "active_params_b",
+    "measured_from",
+    "claim_convention",
+    "measured_peak_memory_gb",
+    "mfu_pct",
+    "hfu_pct",
+    "outcome",
+    "fold",
+    "notes",
+)
+ALIKE = 0.75  # of their letters: a name of a column is taken for another's misspelt
 
 
 @record
@@ -68,6 +89,22 @@ def bounds() -> dict[str, Bounds]:
 def switch_bounds() -> dict[str, Bounds]:
     """The bounds of switches of the software, which a table may have as columns."""
     return {name: Bounds(switch.low, switch.high) for name, switch in software_switches().items()}
+
+
+def misspelt(names: Iterable[str], others: Collection[str]) -> dict[str, str]:
+    """Which of some names of columns look like a column of the format and are none: that column.
+    `others` are further names that mean something."""
+    known = {*columns(), *switch_bounds(), *others}
+    bare = {name.replace("_", ""): name for name in columns()}
+    found = {}
+    for name in names:
+        if name in known:
+            continue
+        letters = "".join(c for c in name.lower() if c.isalnum())
+        matches = difflib.get_close_matches(letters, bare, 1, ALIKE)
+        if matches:
+            found[name] = bare[matches[0]]
+    return found
 
 
 def plan_switches() -> list[RunColumn]:

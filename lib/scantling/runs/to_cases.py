@@ -43,6 +43,7 @@ from ..physics.memory.peak import memory
 from ..physics.pipeline import SCHEDULE_NAMES, schedule_code
 from ..physics.software import SWITCHES
 from ..physics.wires import WHOLE_POD, Link
+from .contradictions import contradictions
 from .frames import table_of
 from .infer import Gaps, in_half, infer
 from .links import fabric_of, link_of_chip, links_of
@@ -130,7 +131,8 @@ def to_runs(runs: Table | DataFrame) -> Runs:
     table = normalise(runs if isinstance(runs, Table) else table_of(runs))
     table = known(table.replace({name: table.numbers(name) for name in bounds()}))
     rows = {name: table[name].tolist() for name in CHECKED if name in table}
-    errors = [error_of(dict(zip(rows, row))) for row in zip(*rows.values())]
+    unlike = contradictions(table)
+    errors = [error_of(dict(zip(rows, row))) or text for *row, text in zip(*rows.values(), unlike)]
     ready = np.array([not error for error in errors], bool)
     f = table.take(ready)
     chips = [catalogue.accelerator(name) for name in f["accelerator"]]

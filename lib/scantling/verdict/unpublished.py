@@ -99,11 +99,12 @@ def exchanges(chosen: Chosen) -> dict[str, float]:
     plan = chosen.plan
     if plan["cp"] == 1:
         return {}
+    kv_heads = model.heads if model.attention == "mla" else model.kv_heads
     others = [
         code
         for code, name in enumerate(CP_TYPES)
         if name != plan["cp_type"]
-        and exchange_splits_heads(model, tp=plan["tp"], cp=plan["cp"], cp_type=code)
+        and exchange_splits_heads(model.heads, kv_heads, tp=plan["tp"], cp=plan["cp"], cp_type=code)
     ]
     times = step_time(chosen.case.with_plan(cp_type=np.array(others, int))).total
     ratios = np.asarray(times / chosen.step.total).tolist()
@@ -139,8 +140,11 @@ def offloaded(assessment: Assessment) -> Iterator[str]:
     """A line on state that leaves the device: how much, and where it goes."""
     rate = disk_bytes_per_s(assessment.resolved.cluster)
     for one in assessment.phases:
-        state = one.memory.host
-        if not one.fits or state <= 0:
+        waiting = float(one.memory.away)
+        if one.fits and waiting > 0:
+            yield _activations_away(one, waiting)
+        state = one.memory.host - waiting
+        if not one.fits or state <= 1.0:
             continue
         disk = to_disk(one)
         without = _all_on_device(one)
@@ -154,6 +158,18 @@ def offloaded(assessment: Assessment) -> Iterator[str]:
                 f"NVMe, counted at {bytes_per_s(rate)} a device{WIDER}"
             )
         yield f"offload: {size(state)} of state per device is offloaded{why}; {place}{without}"
+
+
+def _activations_away(chosen: Chosen, waiting: float) -> str:
+    """What of the activations waits in host memory, and what its way costs."""
+    phase = chosen.phase
+    what = ", ".join(phase.offloaded_modules) or "all that is kept"
+    return (
+        f"activations: {size(waiting)} a device wait in host memory ({what}, of "
+        f"{phase.offloaded_layers:.0f} layers), on a link of "
+        f"{bytes_per_s(float(chosen.case.chip.host_bytes_per_s))} each way; what compute does not "
+        "cover of their way stands under host and launches"
+    )
 
 
 def _all_on_device(chosen: Chosen) -> str:

@@ -12,7 +12,7 @@ from ..render import source
 from ..values import RunValues
 from . import megatron, megatron_core as core
 from .bridge_overrides import overrides
-from .shared import constants_note
+from .common import constants_note
 
 
 def builds(m: Model) -> Model:

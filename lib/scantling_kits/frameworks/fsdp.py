@@ -10,8 +10,8 @@ from scantling.catalogue.words import Sharding
 from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Saves
 from ..render import render, source
 from ..values import RunValues
+from .common import MOCK_DATA, STEPS_TOGETHER, constants_note, near_copies, recovery_gaps
 from .layers import without_parts
-from .shared import MOCK_DATA, STEPS_TOGETHER, constants_note, near_copies, recovery_gaps
 from .torch_gradients import gradients
 
 TRAINER = ("model.py", "trainer.py", "handover.py")

@@ -10,9 +10,9 @@ from scantling.catalogue.words import Recompute, Sharding
 from ..quote import comment, js
 from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..values import RunValues
+from .common import MOCK_DATA, all_layers, constants_note, near_copies, recovery_gaps
 from .layers import gated, without_biases, without_parts
-from .maxtext_settings import settings
-from .shared import MOCK_DATA, all_layers, constants_note, near_copies, recovery_gaps
+from .maxtext_settings import OFFLOADS, settings
 
 
 def builds(m: Model) -> Model:
@@ -248,6 +248,7 @@ FRAMEWORK = Framework(
     has_trainer=False,
     transformer_engine=False,
     reads_by_position=False,
+    offloads=OFFLOADS,
     saves_in_background=True,
     stop="term",
     whole="*/checkpoints/*/commit_success.txt",

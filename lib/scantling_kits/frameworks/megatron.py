@@ -12,8 +12,7 @@ from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, S
 from ..render import source
 from ..values import RunValues
 from . import megatron_core as core
-from .megatron_args import arguments
-from .shared import (
+from .common import (
     MOCK_DATA,
     STEPS_TOGETHER,
     all_layers,
@@ -21,6 +20,7 @@ from .shared import (
     near_copies,
     recovery_gaps,
 )
+from .megatron_args import arguments
 
 
 def builds(m: Model) -> Model:

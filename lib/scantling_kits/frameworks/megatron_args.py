@@ -8,8 +8,8 @@ from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 
 from ..quote import sh
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
-from ..schedule import Schedule, schedule
 from ..settings import chosen
+from ..training_schedule import Schedule, schedule
 from ..values import RunValues
 from . import megatron_core as core
 from .megatron_settings import OPTIONS, flag

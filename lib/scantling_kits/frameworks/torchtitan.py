@@ -10,12 +10,12 @@ from scantling.catalogue.words import Precision, Recompute, Sharding
 
 from ..record import SEED, Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..render import render
-from ..schedule import schedule
 from ..settings import release
+from ..training_schedule import schedule
 from ..values import RunValues
+from .common import all_layers, constants_note, near_copies, recovery_gaps
 from .layers import gated, without_biases, without_parts
 from .megatron_core import dispatcher
-from .shared import all_layers, constants_note, near_copies, recovery_gaps
 
 SCHEDULES = {
     "1f1b": "1F1B",

@@ -12,7 +12,7 @@ from scantling.catalogue.hardware import Accelerator
 from scantling.physics.calibration_file import headed
 
 from .bench import Step
-from .fit import constants_of, match, rounded, saturation
+from .constants_fit import constants_of, match, rounded, saturation
 from .points import Curves, LeftOut, Skipped
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
+from .altair_loader import alt
 from .figure import Drawn, Row, compiled
-from .grammar import alt
 from .palette import ACCENT, MEMORY, SECOND, STEP
 from .pictures import WIDTH, Picture
 from .theme import COUNTS, INK, layered, listed

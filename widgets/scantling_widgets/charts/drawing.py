@@ -10,8 +10,8 @@ from scantling.advise.sweeps import Cell
 from scantling.base.errors import DesignError
 
 from ..words import plain
+from .altair_loader import alt
 from .figure import WIDTH
-from .grammar import alt
 from .plans import candidates, compared
 from .sweeps import KEYS, heat, line, titled_axes
 

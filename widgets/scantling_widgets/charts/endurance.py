@@ -10,8 +10,8 @@ from scantling.base.show import seconds, share
 from scantling.verdict.result import figure
 
 from ..words import label_or
+from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, records, saying
-from .grammar import alt
 from .palette import ACCENT, SECOND
 from .theme import PERCENT, layered, over, tip
 

@@ -10,8 +10,8 @@ from scantling.base.show import seconds, share
 from scantling.verdict.result import band_of, figure
 
 from ..words import at
+from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, saying
-from .grammar import alt
 from .palette import ACCENT, MEASURED, SECOND
 from .theme import PERCENT, layered, over, tip
 

@@ -22,7 +22,7 @@ from scantling.verdict.result import Result
 
 from ..resources import in_a_page
 from ..words import axis, titled
-from .grammar import alt
+from .altair_loader import alt
 from .livechart import Columns, Frame, LiveChart, columns, stored
 from .palette import Swatch
 from .theme import SCHEMA

@@ -7,16 +7,16 @@ A figure is a function from an assessment to an Altair chart: `charts.memory(res
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from scantling.base.show import seconds, share, size
 from scantling.physics.memory.peak import SAFE_SHARE
 
 from ..words import at
-from .figure import Data, Facts, Figure, Row, Stretch, laid, quantity_axis, saying
-from .grammar import alt
-from .palette import MEASURED, MEMORY, OVER, STEP, colours, ink_on, names
+from .altair_loader import alt
+from .figure import Data, Facts, Figure, Row, laid, quantity_axis, saying
+from .palette import MEASURED, MEMORY, OVER, STEP, Swatch, colours, names
 from .theme import hatch, layered, over, tip
 
 _LINE = 0.06  # a line of text, as a share of the height of the memory picture
@@ -214,64 +214,72 @@ memory = Figure(
 
 
 # ---------------------------------------------------------------- step
-_ON, _UNDER, _REFERENCE = "exposed", "hidden", "reference"
-_PIXELS, _LETTER = 380, 6.6  # a label is drawn where it has room
+_STEP, _REFERENCE = "one step", "reference"
+_NAMED = 0.003  # share of the step below which a part has no row of its own
+_SHOWN = 0.0005  # and below which the rest has none either
+_REST = Swatch("the rest", "#8a8f98")
+_HIDDEN = "hidden"
 
 
-def _segments(
-    parts: Mapping[str, float | None], row: str, total: float, longest: float = 0.0
-) -> list[Row]:
-    """The parts of one row of the step, laid end to end; labelled where the row of `longest` has
-    room for it."""
-    return [
-        {
-            "row": row,
-            "part": part.part,
-            "start": part.start,
-            "end": part.end,
-            "mid": part.mid,
-            "label": _label(part, longest),
-            "ink": ink_on(part.colour),
-            "says": f"{part.part} ({row}): {seconds(part.size)}{_of_step(part.size, total)}",
-        }
-        for part in laid(STEP, parts)
-    ]
+class _Part(NamedTuple):
+    """A part of the step: what of it is exposed, laid behind the parts before it, and what is
+    hidden below other work [s]."""
+
+    name: str
+    colour: str
+    start: float
+    end: float
+    hidden: float
+
+    @property
+    def exposed(self) -> float:
+        return self.end - self.start
 
 
-def _label(part: Stretch, longest: float) -> str:
-    """The longest label that the part has room for."""
-    room = _PIXELS * part.size / longest if longest else 0.0
-    for label in (f"{part.part} {seconds(part.size)}", part.part):
-        if len(label) * _LETTER < room:
-            return label
-    return ""
-
-
-def _of_step(time: float, total: float) -> str:
-    return f", {share(time / total)} of the step" if total else ""
+def _step_parts(figures: Facts) -> list[_Part]:
+    """The parts that the step has, in the order of stacking; those too small to see are one."""
+    hidden, total = figures.get("hidden_s") or {}, figures["step_s"]
+    parts, rest = [], 0.0
+    end = 0.0
+    for key, swatch in STEP.items():
+        exposed, under = figures["step_breakdown_s"].get(key) or 0.0, hidden.get(key) or 0.0
+        if max(exposed, under) < _NAMED * total:
+            rest += exposed
+            continue
+        parts.append(_Part(swatch.name, swatch.colour, end, end + exposed, under))
+        end += exposed
+    if rest > 0:
+        parts.append(_Part(*_REST, end, end + rest, 0.0))
+    return parts
 
 
 def _step_rows(figures: Facts, reference: Facts | None = None) -> Data:
-    total, rows = figures["step_s"], [_ON, _UNDER]
+    total = figures["step_s"]
     low, high = figures.get("step_s_low", total), figures.get("step_s_high", total)
     longest = high if reference is None else max(high, reference["step_s"])
-    solid = _segments(figures["step_breakdown_s"], _ON, total, longest)
-    pale = _segments(figures.get("hidden_s") or {}, _UNDER, total)
+    parts = _step_parts(figures)
+    stacked = [_exposed(part, _STEP, total) for part in parts if part.exposed]
+    parts = [part for part in parts if part.name != _REST.name or part.exposed > _SHOWN * total]
+    rows = [_STEP, *(part.name for part in parts)]
+    marks: list[Row] = []
     if reference is not None:
-        solid += _segments(reference["step_breakdown_s"], _REFERENCE, reference["step_s"])
-        rows.append(_REFERENCE)
+        before = _step_parts(reference)
+        stacked += [_exposed(part, _REFERENCE, reference["step_s"]) for part in before]
+        rows.insert(1, _REFERENCE)
+        marks = _reference_marks(parts, before)
     measured = [
         point["step_s"]
         for point in at(figures, "measured_here.steps.points") or ()
         if point["devices"] == figures["devices_used"]
     ]
-    return {
-        "solid": [row for row in solid if row["end"] > row["start"]],
-        # one stays in any case: an empty table upsets the scales
-        "pale": [r for r in pale if r["end"] > r["start"] or r["part"] == STEP["tp"].name],
+    data = {
+        "solid": [*stacked, *(_exposed(part, part.name, total) for part in parts if part.exposed)],
+        "pale": [_under(part, total) for part in parts if part.hidden],
+        "texts": [_text(part, longest, total) for part in parts],
+        "marks": marks,
         "band": [
             {
-                "row": _ON,
+                "row": _STEP,
                 "low": low,
                 "high": high,
                 "says": f"one step takes {seconds(total)}, 80 % band {seconds(low)} to "
@@ -279,11 +287,67 @@ def _step_rows(figures: Facts, reference: Facts | None = None) -> Data:
             }
         ],
         "seen": [
-            {"row": _ON, "at": time, "says": f"a step of {seconds(time)} was measured here"}
+            {"row": _STEP, "at": time, "says": f"a step of {seconds(time)} was measured here"}
             for time in measured
         ],
         "rows": [{"row": row, "zero": 0.0} for row in rows],
     }
+    place = {row: number for number, row in enumerate(rows)}
+    return {name: [{**one, "place": place[one["row"]]} for one in of] for name, of in data.items()}
+
+
+def _exposed(part: _Part, row: str, total: float) -> Row:
+    return {
+        "row": row,
+        "part": part.name,
+        "colour": part.colour,
+        "start": part.start,
+        "end": part.end,
+        "says": f"{part.name}: {seconds(part.exposed)}{_of_step(part.exposed, total)}",
+    }
+
+
+def _under(part: _Part, total: float) -> Row:
+    return {
+        "row": part.name,
+        "colour": part.colour,
+        "start": part.end,
+        "end": part.end + part.hidden,
+        "says": f"{part.name}, hidden below other work: {seconds(part.hidden)}"
+        f"{_of_step(part.hidden, total)}",
+    }
+
+
+def _text(part: _Part, longest: float, total: float) -> Row:
+    """Amount and share of a part, behind its bar, or before one that stands far to the right."""
+    texts = [f"{seconds(part.exposed)} · {share(part.exposed / total)}"] if part.exposed else []
+    texts += [f"{seconds(part.hidden)} {_HIDDEN}"] if part.hidden else []
+    before = part.start > 0.42 * longest
+    return {
+        "row": part.name,
+        "at": part.start if before else part.end + part.hidden,
+        "text": ", ".join(texts),
+        "before": before,
+    }
+
+
+def _reference_marks(parts: list[_Part], before: list[_Part]) -> list[Row]:
+    """Where each bar would end if the part took as long as in the reference design."""
+    was = {part.name: part.exposed for part in before}
+    return [
+        {
+            "row": part.name,
+            "start": part.start,
+            "end": part.start + was[part.name],
+            "says": f"{part.name} in the reference design: {seconds(was[part.name])}",
+        }
+        for part in parts
+        if part.name in was
+    ]
+
+
+def _of_step(time: float, total: float) -> str:
+    return f", {share(time / total)} of the step" if total else ""
 
 
 def _draw_step(legend: bool) -> alt.LayerChart:
@@ -291,56 +355,68 @@ def _draw_step(legend: bool) -> alt.LayerChart:
         return alt.Y(
             "row:N",
             title=None,
-            axis=alt.Axis(domain=False, labelFontSize=11.5, ticks=False),
-            scale=alt.Scale(paddingInner=0.22, paddingOuter=0.05),
-            sort=[_ON, _UNDER, _REFERENCE],
+            axis=alt.Axis(domain=False, labelFontSize=11, ticks=False, labelLimit=150),
+            scale=alt.Scale(paddingInner=0.2, paddingOuter=0.05),
+            sort=alt.EncodingSortField(field="place", op="min", order="ascending"),
             **more,
         )
 
     x = alt.X(
         "start:Q",
         title="seconds of one step",
-        axis=alt.Axis(tickCount=8),
+        axis=alt.Axis(tickCount=6),
         scale=alt.Scale(domainMin=0, nice=False),
     )
-    hues = alt.Scale(domain=names(STEP), range=colours(STEP))
-    colour = alt.Color(
-        "part:N",
-        legend=alt.Legend(title=None, columns=3, orient="bottom") if legend else None,
-        scale=hues,
-        sort=None,
-    )
+    colour = alt.Color("colour:N", scale=None, legend=None)
     solid = over("solid").mark_bar(stroke=None).encode(x, alt.X2("end"), row(), colour, tip())
     pale = (
         over("pale")
-        .mark_bar(fillOpacity=0.38, strokeDash=[3, 2], strokeWidth=1)
+        .mark_bar(fillOpacity=0.3, strokeDash=[3, 2], strokeWidth=1)
         .encode(
-            x, alt.X2("end"), row(), colour, alt.Stroke("part:N", legend=None, scale=hues), tip()
+            x, alt.X2("end"), row(), colour, alt.Stroke("colour:N", legend=None, scale=None), tip()
         )
+    )
+    marks = (
+        over("marks")
+        .mark_rule(strokeWidth=2, style="ink", yOffset=-1)
+        .encode(x, alt.X2("end"), row(bandPosition=1), tip())
     )
     band = (
         over("band")
-        .mark_rule(strokeWidth=2, style="ink", yOffset=3)
+        .mark_rule(strokeWidth=2, style="ink", yOffset=1)
         .encode(alt.X("low:Q"), alt.X2("high"), row(bandPosition=1), tip())
     )
     measured = (
         over("seen")
-        .mark_point(color=MEASURED, filled=True, opacity=1, shape="triangle-up", size=90, yOffset=8)
+        .mark_point(color=MEASURED, filled=True, opacity=1, shape="triangle-up", size=70, yOffset=5)
         .encode(alt.X("at:Q"), row(bandPosition=1), tip())
-    )
-    labels = (
-        over("solid")
-        .mark_text(fontSize=11)
-        .encode(alt.X("mid:Q"), row(), alt.Color("ink:N", scale=None), alt.Text("label:N"), tip())
     )
     return layered(
         over("rows").mark_point(opacity=0).encode(alt.X("zero:Q"), row()),
         solid,
         pale,
+        marks,
         band,
         measured,
-        labels,
+        _amounts(row, before=False),
+        _amounts(row, before=True),
     )
+
+
+def _amounts(row: Callable[[], alt.Y], before: bool) -> alt.Chart:
+    """Amounts of the parts behind their bars, or before them."""
+    chart: alt.Chart = (
+        over("texts")
+        .transform_filter("datum.before" if before else "!datum.before")
+        .mark_text(
+            align="right" if before else "left",
+            dx=-5 if before else 5,
+            fontSize=10.5,
+            style="ink-text",
+        )
+        .encode(alt.X("at:Q"), row(), alt.Text("text:N"))
+    )
+    return chart
 
 
 step = Figure(
@@ -349,6 +425,6 @@ step = Figure(
     draw=_draw_step,
     rows=_step_rows,
     words=saying(_step_rows, "In time:", ["band", "seen", "solid"]),
-    height=158,
+    height=206,
     empty="Nothing to time: no plan fits.",
 )

@@ -12,8 +12,8 @@ from scantling.base.show import bytes_per_s, seconds, share, size, usd
 from scantling.plans.words import degrees_of
 
 from ..words import label_or
+from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, laid, records, saying
-from .grammar import alt
 from .palette import AXES as PEERS, SECOND, Swatch, ink_on
 from .theme import layered, over, tip
 

@@ -1,6 +1,7 @@
 """What stands on the page as plain data: parts that a front end draws, and the messages between
 both (PROTOCOL.md). Nothing here knows whether a kernel, a server or a worker speaks."""
 
+import base64
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -183,6 +184,21 @@ class Link(Part):
 
     value: str
     description: str
+
+
+class Download(Part):
+    """A file for whoever looks at the page: it is downloaded as it arrives, and stays as a link.
+
+    file    {file_name, content in base64, serial}
+    """
+
+    KIND, STATE = "download", {"file": {}}
+
+    file: Mapping[str, Any]
+
+    def give(self, name: str, content: bytes) -> None:
+        """Give a file to the reader's machine."""
+        self.nudge("file", file_name=name, content=base64.b64encode(content).decode())
 
 
 def _no_answer(message: Message) -> None:

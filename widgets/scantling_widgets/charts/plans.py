@@ -14,8 +14,8 @@ from scantling.verdict.result import FigureKey, figure
 from scantling.verdict.verdicts import met
 
 from ..words import MORE_IS_BETTER, label, plan_text, show
+from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, laid, quantity_axis, saying
-from .grammar import alt
 from .palette import ACCENT, MEMORY, MISSED, OVER, SECOND, STEP, Swatch, colours, names as names_of
 from .theme import layered, over, tip
 

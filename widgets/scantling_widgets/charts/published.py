@@ -13,9 +13,9 @@ from scantling_walkthroughs.published_figures import recreate as published_figur
 from scantling_walkthroughs.published_figures.record import Figure as PublishedFigure, Recreation
 
 from . import curves
+from .altair_loader import alt
 from .curves import Channels, Curves
 from .figure import Row, compiled
-from .grammar import alt
 from .pictures import Picture
 from .theme import COUNTS, INK, layered, listed
 

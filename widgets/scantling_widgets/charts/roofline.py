@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from scantling.base.show import flops, rate, seconds, share, size
 
+from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, quantity_axis, saying
-from .grammar import alt
 from .palette import KERNELS, SECOND
 from .theme import layered, over, tip
 

@@ -12,8 +12,8 @@ import numpy as np
 from scantling.physics.schedule import Layout
 
 from ..words import share
+from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row
-from .grammar import alt
 from .palette import SECOND
 from .theme import layered, over
 

@@ -10,8 +10,8 @@ from scantling.advise.sweeps import Cell
 from scantling.verdict.verdicts import VERDICTS
 
 from ..words import MORE_IS_BETTER, label, show, split
+from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, Spec, quantity_axis, records_of, saying
-from .grammar import alt
 from .palette import ACCENT, MISSED, OVER, SECOND
 from .plans import MOVED, constraint_legend
 from .theme import hatch, layered, over, tip

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .grammar import alt
+from .altair_loader import alt
 from .palette import OVER
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"

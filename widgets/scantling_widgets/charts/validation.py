@@ -12,8 +12,8 @@ from pandas import DataFrame
 from scantling import catalogue
 from scantling.catalogue.families import families
 
+from .altair_loader import alt
 from .figure import Drawn, Row, compiled, laid
-from .grammar import alt
 from .palette import ACCENT, FAMILIES, SECOND, Swatch
 from .pictures import Picture
 from .theme import layered, listed, over

@@ -9,7 +9,7 @@ from scantling.base.quantities.table import quantity
 from scantling.base.show import seconds
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, figure_texts
-from scantling.verdict.texts import verdict_sentence
+from scantling.verdict.texts import cured, verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, Verdict, met
 
 from .. import words
@@ -133,6 +133,8 @@ def _fits(figures: Figures) -> tuple[str, str]:
         return verdict, ""
     if known.id != "feasible":
         return known.name, known.tone
+    if figures.get("saving"):
+        return "Feasible, but dear", "warn"
     if at(figures, "plan.offload") not in (None, "none"):
         return "Fits, offload", "warn"
     starts = {limit.partition(":")[0] for limit in figures["limits"]}
@@ -223,7 +225,11 @@ def _unmet(figures: Figures, known: Verdict) -> tuple[str, str, str]:
 
 
 def _feasible(figures: Figures) -> tuple[str, str, str]:
-    """What a feasible design lacks all the same, or what to avoid."""
+    """What a feasible design lacks all the same, what it costs more than it need, or what to
+    avoid."""
+    if figures.get("saving"):
+        verdict = verdict_sentence(figures)
+        return verdict.tone, f"{verdict.name}.", sentence(verdict.reason)
     limit = next(iter(figures.get("limits") or ()), "")
     start, _, rest = limit.partition(": ")
     if start in _LESS_THAN_FEASIBLE:
@@ -247,7 +253,10 @@ def offer(session: Session) -> Offer | None:
     fix."""
     refusal = session.refusal
     if refusal is None:
-        fix = nearest(session.now.figures["nearest_fixes"])
+        figures = session.now.figures
+        saving, fix = figures.get("saving"), nearest(figures["nearest_fixes"])
+        if saving is not None and met(figures["verdict"]) and saving.get("set"):
+            return Offer("Take it", cured(saving), saving["set"])
         return None if fix is None else Offer("Apply fix", fix_text(fix), fix["set"])
     field, fields = refusal.field, refusal.fields
     if refusal.moved == link.NAME and fields:

@@ -93,22 +93,21 @@ def _with_reason(option: Option, reasons: Reasons) -> Option:
 
 def _with_fault(groups: list[GroupState], refusal: Refusal) -> list[GroupState]:
     """The groups with the reason of a refusal at the control that was moved, else at that of the
-    field that is wrong."""
+    field that is wrong, and what else is wrong at the controls of those fields."""
     fields = {state.field for group in groups for state in group.controls}
     wrong = next((f for f in (refusal.moved, refusal.field) if f in fields), None)
     return [
         replace(
-            group,
-            controls=tuple(
-                _faulty(state, refusal) if state.field == wrong else state
-                for state in group.controls
-            ),
+            group, controls=tuple(_faulty(state, refusal, wrong or "") for state in group.controls)
         )
         for group in groups
     ]
 
 
-def _faulty(state: ControlState, refusal: Refusal) -> ControlState:
+def _faulty(state: ControlState, refusal: Refusal, wrong: str) -> ControlState:
+    if state.field != wrong:
+        text = (refusal.others or {}).get(state.field)
+        return state if text is None else replace(state, fault=text)
     if state.input_kind == "slider" and isinstance(refusal.tried, str):
         return replace(state, fault=refusal.text, typed=refusal.tried)
     if state.field == refusal.moved and refusal.tried is not None:

@@ -87,11 +87,13 @@ class Strip(Part):
 
 
 class Key(Opens):
-    """Entries [{colour, name, text, nil, key}] of a picture."""
+    """Entries [{colour, name, text, nil, key}] of a picture; below a title that unfolds them where
+    the picture names its parts itself."""
 
-    KIND, STATE = "parts", {"entries": ()}
+    KIND, STATE = "parts", {"entries": (), "title": ""}
 
     entries: Sequence[Entry]
+    title: str
 
     def show(self, entries: Sequence[Entry], facts: Facts | None = None) -> None:
         """Put these entries on the page, with the facts that the amounts are explained by."""
@@ -110,9 +112,10 @@ def memory(row: Facts) -> list[Entry]:
 
 
 def step(figures: Facts) -> list[Entry]:
-    """The exposed parts of the step with their shares."""
+    """The exposed parts of the step with their shares; those that it does not have are left out."""
     total, parts = figures["step_s"], figures["step_breakdown_s"]
-    return _entries(STEP, parts, "step_breakdown_s", lambda s: share(s / total) if s else "none")
+    lines = _entries(STEP, parts, "step_breakdown_s", lambda s: share(s / total) if s else "none")
+    return [line for line in lines if not line["nil"]]
 
 
 def _entries(

@@ -3,7 +3,7 @@ what the last move did. Each also stands alone (`widgets`)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from scantling.base.errors import DesignError, closest
 from scantling.design.design import Design
@@ -109,7 +109,10 @@ class HeadlinePane(Pane):
         self.show_fault()
 
     def _show_line(self) -> None:
-        state, start, sentence = headline.message(self.session.now.figures, self.session.refusal)
+        now = self.session.now
+        state, start, sentence = headline.message(now.figures, self.session.refusal)
+        if not (now.advised or now.quick):
+            sentence = f"{sentence} What would help is being worked out.".lstrip()
         self.line.value = (
             f'<div class="sd-line" role="status" tabindex="0" data-state="{state}"><span '
             f'title="{theme.escape(sentence)}"><b>{theme.escape(start)}</b> '
@@ -148,11 +151,13 @@ class PicturePane(Pane):
     """A picture with the key to its parts; in its place, where no plan holds the model, the reasons
     or what would help."""
 
+    see: ClassVar[str]  # what to see here
+
     def __init__(self, session: Session, figure: Figure[...]) -> None:
         super().__init__(session)
         self.figure, self.chart = figure, figure.live()
         self.key = legend.Key(partial(headline.explanation, session))
-        self.root = self.card = theme.card(figure.title, self.chart, self.key)
+        self.root = self.card = theme.card(figure.title, self.chart, self.key, see=self.see)
 
     def show(self) -> None:
         figures, reference = self.session.now.figures, self.session.reference
@@ -177,6 +182,8 @@ class PicturePane(Pane):
 class MemoryPane(PicturePane):
     """Memory of each stage against what a device has."""
 
+    see = "The tallest stage decides: how far it stays below the line, and of what it is made."
+
     def __init__(self, session: Session) -> None:
         super().__init__(session, memory_step.memory)
 
@@ -192,8 +199,11 @@ class MemoryPane(PicturePane):
 class StepPane(PicturePane):
     """One step in time, part by part."""
 
+    see = "Blue is the model's own arithmetic; every other part is time to win."
+
     def __init__(self, session: Session) -> None:
         super().__init__(session, memory_step.step)
+        self.key.title = "Each part with its formula"
 
     def lines(self, figures: headline.Figures) -> list[str]:
         fixes = [headline.fix_text(fix) for fix in figures["nearest_fixes"]]

@@ -8,7 +8,8 @@ hence the lock.
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -25,6 +26,7 @@ from scantling.verdict.result import Result
 
 from .. import resources
 from . import link
+from .background import in_background
 
 Judge = Callable[[Design, bool], Assessment]  # of a design, and whether quickly
 Fields = Mapping[str, Any]  # path of the design -> value, None where it is taken away
@@ -32,35 +34,39 @@ Openable = Design | str | Path  # a design, the path of its file, or its link
 
 _UNDO_STEPS = 200
 _SLOW_S = 0.06  # a full search that takes longer waits until the control is let go
+_MANY_PLANS = 100_000  # legal plans of a design whose advice, a dozen further searches, comes later
+_ADVICE_S = 0.4  # without a change, until advice that comes later is worked out
 _ONE_MOVE_S = 0.8  # changes of one field closer together than this are one step: a drag, not forty
 
 
 @record
 class Moment:
-    """A design, its records with every default filled in, and what the models say; `figures` is the
-    assessment as plain data."""
+    """A design, its records with every default filled in, and what the models say; `figures` is
+    the assessment as plain data, once `advised` with what would help."""
 
     design: Design
     resolved: Resolved
     result: Assessment
     figures: Result
     quick: bool = False  # from a coarse search, while a control is being dragged
+    advised: bool = True  # or advice is still worked out
 
 
 @record
 class Refusal:
     """A change that the design does not allow: the field that is wrong, why, in one line, the
-    control that was moved, where to, and what was to be set."""
+    control that was moved, where to, what was to be set, and what else is wrong, by its field."""
 
     field: str
     text: str
     moved: str = ""
     fields: Fields | None = None
     tried: Any = None
+    others: Mapping[str, str] | None = None
 
 
 @record
-class Alternative:
+class Kept:
     """A design that is kept beside others, and what the models say of it."""
 
     design: Design
@@ -70,6 +76,13 @@ class Alternative:
 def assess(design: Design, quick: bool = False) -> Assessment:
     """The default judge: the library's own; `quick` searches the coarse space."""
     return scantling.assess(design, space=COARSE) if quick else scantling.assess(design)
+
+
+def _advice_takes_long(result: Assessment) -> bool:
+    """Whether advice is worked out after the figures are shown: each of its changes is a search."""
+    if not result.phases:
+        return result.resolved.model.experts > 0
+    return sum(one.search.legal for one in result.phases) > _MANY_PLANS
 
 
 def open_design(design: Openable | None) -> Design:
@@ -94,8 +107,8 @@ class Session(traitlets.HasTraits):
     now       the design with its assessment as plain data
     before    what was there before the last change
     named     the design that the name on the desk was given to
-    reference the design it is compared with, or None
-    alternatives  designs side by side
+    kept      designs to compare with, the first kept first
+    reference the one of them that differences are counted from, or None
     refusal   why the last change was not taken, or None; `now` is then still the last valid one
     fault     text of an unexpected error (with its traceback), or None
 
@@ -120,16 +133,18 @@ class Session(traitlets.HasTraits):
         self._future: deque[Design] = deque()
         self._pending: Fields = {}
         self._last, self._full_s = ("", 0.0), 0.0
+        self._advising = False
         # a control is being dragged: what is costly to draw may wait until it is let go
         self.moving = False
-        self.reference: Moment | None = None
+        self.kept: list[Kept] = []
+        self.reference: Kept | None = None
         self.refusal: Refusal | None = None
         self.fault: tuple[str, str] | None = None
         self.named = open_design(design)
         self.now = self._moment(self.named)
         self.first = self.before = self.now
-        self.alternatives: list[Alternative] = []
         self._publish()
+        self._advise_soon()
 
     def _moment(self, design: Design, quick: bool = False) -> Moment:
         quick = quick and self._full_s > _SLOW_S
@@ -137,13 +152,19 @@ class Session(traitlets.HasTraits):
         self.set_trait("computing", True)
         try:
             result = self.judge(design, quick)
-            figures = result.as_dict(advice=not quick)
+            advised = not quick and not _advice_takes_long(result)
+            figures = result.as_dict(advice=advised)
         finally:
             self.set_trait("computing", False)
         if not quick:
             self._full_s = monotonic() - begin
         return Moment(
-            design=design, resolved=result.resolved, result=result, figures=figures, quick=quick
+            design=design,
+            resolved=result.resolved,
+            result=result,
+            figures=figures,
+            quick=quick,
+            advised=advised,
         )
 
     # -- the two traits
@@ -234,7 +255,12 @@ class Session(traitlets.HasTraits):
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
             self.refusal = Refusal(
-                field=error.field or moved, text=str(error), moved=moved, fields=fields, tried=tried
+                field=error.field or moved,
+                text=str(error),
+                moved=moved,
+                fields=fields,
+                tried=tried,
+                others={other.field: str(other) for other in error.others},
             )
             self.notify()
 
@@ -275,6 +301,36 @@ class Session(traitlets.HasTraits):
         self.now, self._pending, self.refusal = moment, {}, None
         self.notify()
         self._publish()
+        self._advise_soon()
+
+    def _advise_soon(self) -> None:
+        """See to the advice of a design that stands without it."""
+        if not (self.now.advised or self.now.quick or self._advising):
+            self._advising = True
+            in_background(self._advise(), _ADVICE_S)
+
+    def _advise(self) -> Iterator[None]:
+        """Work out the advice for the design on the desk, which stands without it; of one that came
+        meanwhile, too."""
+        while self._advising:
+            moment = self.now
+            try:
+                figures = moment.result.as_dict()
+            except Exception as error:  # shown on the desk, which goes on without advice
+                self.report(error)
+                figures = moment.figures
+            with self.lock:
+                if self.now is moment:
+                    self._replace_moment(moment, replace(moment, figures=figures, advised=True))
+                    self.notify()
+                self._advising = not (self.now.advised or self.now.quick)
+            yield
+
+    def _replace_moment(self, old: Moment, new: Moment) -> None:
+        """Put the same design, with advice, wherever it stood without."""
+        self.now = new
+        self.first = new if self.first is old else self.first
+        self.before = new if self.before is old else self.before
 
     @property
     def can_undo(self) -> bool:
@@ -306,8 +362,7 @@ class Session(traitlets.HasTraits):
 
     def _again(self, design: Design) -> Moment:
         """A design that was on the desk before, assessed again."""
-        seen = (self.first, self.before, self.reference)
-        known = (m for m in seen if m and m.design == design and not m.quick)
+        known = (m for m in (self.first, self.before) if m.design == design and not m.quick)
         return next(known, None) or self._moment(design)
 
     def reset(self) -> None:
@@ -317,17 +372,35 @@ class Session(traitlets.HasTraits):
             if self.now.design != self.first.design or self.refusal:
                 self._accept(self.first, "")
 
-    def keep(self) -> None:
-        """Keep the design on the desk beside others."""
+    def keep(self) -> Kept:
+        """Keep the design on the desk to compare others with; the first that is kept is the
+        reference."""
         with self.lock:
-            if self.now.design not in [other.design for other in self.alternatives]:
-                self.alternatives.append(
-                    Alternative(design=self.now.design, figures=self.now.figures)
-                )
+            own = next((kept for kept in self.kept if kept.design == self.now.design), None)
+            if own is None:
+                own = Kept(design=self.now.design, figures=self.now.figures)
+                self.kept.append(own)
+            self.compare_with(self.reference or own)
+            return own
 
-    def refer(self) -> None:
-        """Compare with the design that is on the desk now; a second time lets it go."""
+    def compare_with(self, kept: Kept | None) -> None:
+        """Count differences from a design that was kept, or from none."""
         with self.lock:
             self.moving = False
-            self.reference = None if self.reference else self.now
+            self.reference = kept
             self.notify()
+
+    def refer(self) -> None:
+        """Keep the design that is on the desk and compare with it; a second time compare with
+        none."""
+        with self.lock:
+            if self.reference is None:
+                self.keep()
+            else:
+                self.compare_with(None)
+
+    def forget(self) -> None:
+        """Let all designs go that were kept."""
+        with self.lock:
+            self.kept.clear()
+            self.compare_with(None)

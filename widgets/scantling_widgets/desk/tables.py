@@ -222,49 +222,22 @@ SWEEP = TableSpec(
     action="Use this design",
     empty="Not swept yet.",
 )
-KEPT_DESIGNS = TableSpec(
-    file_name="kept-designs",
-    label="Designs side by side",
-    names=(
-        "rank",
-        "differs",
-        "verdict",
-        "days",
-        "cost_usd",
-        "mfu_shown",
-        "step_s",
-        "goodput",
-        "devices_used",
-        "notes",
-    ),
-    left=("rank", "differs", "verdict", "notes"),
-    labels={"rank": "Use", "differs": "Differs from the first in", "notes": "Notes"},
-    wrap=("differs", "notes"),
-    action="Put this design on the desk",
-    empty="None kept yet.",
-    sortable=False,
-)
 DESIGN_DIFFERENCES = TableSpec(
     file_name="design-differences",
-    label="Fields of the design that differ",
-    names=("field", "reference", "now"),
+    label="Fields in which the designs differ",
+    names=("field", "now"),
     left=("field",),
-    labels={"field": "Field", "reference": "Reference", "now": "On the desk"},
-    empty="The two designs are the same.",
+    labels={"field": "Field", "now": "On the desk"},
+    empty="No design is kept, or the one on the desk is the same.",
     sortable=False,
 )
 COMPARISON = TableSpec(
     file_name="comparison",
-    label="The figures that decide, beside the reference",
-    names=("quantity", "reference", "now", "difference"),
+    label="The figures that decide",
+    names=("quantity", "now", "difference"),
     left=("quantity",),
-    labels={
-        "quantity": "Quantity",
-        "reference": "Reference",
-        "now": "On the desk",
-        "difference": "Difference",
-    },
-    empty="Set a reference to compare with.",
+    labels={"quantity": "Quantity", "now": "On the desk", "difference": "Against the reference"},
+    empty="Keep a design to compare with.",
     sortable=False,
 )
 NEAREST_RUNS = TableSpec(

@@ -19,9 +19,11 @@ def box(cls: str, *children: Part, title: str = "") -> Box:
     return Box(cls=cls, children=children, title=title)
 
 
-def card(title: str, *children: Part) -> Box:
-    """A framed panel with a title; its `note` stands at the right of it."""
-    return box("sd-card", *children, title=title)
+def card(title: str, *children: Part, see: str = "") -> Box:
+    """A framed panel with a title, below it one sentence on what to see here; its `note` stands at
+    the right of the title."""
+    about = (text(escape(see), "sd-see"),) if see else ()
+    return box("sd-card", *about, *children, title=title)
 
 
 def row(*children: Part) -> Box:

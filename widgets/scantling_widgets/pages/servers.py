@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from json import dumps, loads
 from pathlib import Path
 from time import monotonic, sleep
+from typing import IO
 
 import click
 from scantling.base.errors import DesignError
@@ -33,6 +34,7 @@ _LABEXTENSIONS = Path(__file__).parents[1] / "labextensions"
 # what JupyterLab must not ask or fetch; below `data`, the page's template
 _CONFIG = Path(__file__).parents[1] / "jupyter"
 _START_S = 90
+_LAST = 40  # lines of a server that failed
 # what Jupyter's server, and Voilà, tell the kernels behind their pages
 PAGE_SIGNS = ("JPY_SESSION_NAME", "SERVER_SOFTWARE")
 
@@ -93,13 +95,14 @@ def _running(
     module: str, flags: Iterable[str], design: Path, port: int, path: str = "/", **env: str
 ) -> Iterator[Server]:
     """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by
-    force after 15 s."""
+    force after 15 s. What it prints is shown where it fails."""
     token = secrets.token_urlsafe(24)
+    log = tempfile.TemporaryFile()
     process = subprocess.Popen(
-        [sys.executable, "-m", module, "--no-browser", *flags],
+        [sys.executable, "-m", module, "--no-browser", "--Application.log_level=40", *flags],
         env=_environment(design, token) | env,
         stdin=subprocess.DEVNULL,
-        stdout=2,
+        stdout=log,
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
@@ -115,6 +118,16 @@ def _running(
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait(5)
+        elif process.returncode:
+            _tell(log)
+        log.close()
+
+
+def _tell(log: IO[bytes]) -> None:
+    """What a server that failed had to say."""
+    log.seek(0)
+    for line in log.read().decode(errors="replace").splitlines()[-_LAST:]:
+        click.echo(line, err=True)
 
 
 def _wait(process: subprocess.Popen[bytes], port: int) -> None:
@@ -178,8 +191,9 @@ def jupyter_lab(design: Path, folder: Path, *, port: int = 8888) -> Iterator[Ser
 
 
 @contextmanager
-def voila_page(design: Path, *, port: int = 8866, theme: str = "light") -> Iterator[Server]:
-    """The desk as a page without code; every visitor gets a desk of his own."""
+def voila_page(design: Path, *, port: int = 8866, theme: str = "system") -> Iterator[Server]:
+    """The desk as a page without code; every visitor gets a desk of his own. It is light or dark as
+    the reader's system, or as `theme` says."""
     port = free_port(port)
     with tempfile.TemporaryDirectory(prefix="scantling-page-") as folder:
         book = Path(folder) / BOOK
@@ -190,13 +204,15 @@ def voila_page(design: Path, *, port: int = 8866, theme: str = "light") -> Itera
             f"--port={port}",
             "--token",
             "--strip_sources=True",
-            f"--theme={theme}",
+            f"--theme={'light' if theme == 'system' else theme}",
+            f"--VoilaConfiguration.resources=scantling_theme={theme}",
             "--template=scantling",
             "--preheat_kernel=True",
             "--pool_size=1",
             "--VoilaConfiguration.show_tracebacks=False",
         )
-        with _running("scantling_widgets.pages.kernels", flags, design, port) as server:
+        kernels = "scantling_widgets.pages.kernels"
+        with _running(kernels, flags, design, port, SCANTLING_SERVED="1") as server:
             yield server
 
 
@@ -249,7 +265,13 @@ def lab(file: str | None, port: int, browser: bool) -> None:
     show_default=True,
     help="port on loopback; the next free one where it is taken",
 )
-@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
+@click.option(
+    "--theme",
+    type=click.Choice(["system", "light", "dark"]),
+    default="system",
+    show_default=True,
+    help="colours of the page: as the reader's system, or always light or dark",
+)
 @click.option(
     "--browser/--no-browser", default=True, help="open a browser, when started from a terminal"
 )

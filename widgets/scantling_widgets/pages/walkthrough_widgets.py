@@ -23,8 +23,8 @@ from traitlets import Dict, Unicode
 
 from .. import resources
 from ..charts import pictures
+from ..charts.altair_loader import alt
 from ..charts.curves import bars, lines
-from ..charts.grammar import alt
 from ..charts.pictures import Picture
 from .servers import PAGE_SIGNS
 

@@ -96,10 +96,16 @@ def job(path: str | Path, name: str, date: str | None = None, space: str = "defa
 
 
 def today() -> str:
-    """The date that a report carries; SOURCE_DATE_EPOCH fixes it for builds that must repeat."""
+    """The date that a report carries; SOURCE_DATE_EPOCH fixes it for builds that must repeat.
+    Raises DesignError where that is no count of seconds."""
     epoch = environ.get("SOURCE_DATE_EPOCH")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now().astimezone()
-    return now.date().isoformat()
+    if not epoch:
+        return datetime.now().astimezone().date().isoformat()
+    try:
+        return datetime.fromtimestamp(int(epoch), UTC).date().isoformat()
+    except (ValueError, OverflowError, OSError):
+        allowed = "seconds since 1970, a whole number"
+        raise DesignError("SOURCE_DATE_EPOCH", epoch, allowed) from None
 
 
 @functools.cache

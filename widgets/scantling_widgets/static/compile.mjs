@@ -23,7 +23,13 @@ const made = JSON.parse(python.runPython(`
 import importlib.util, io, json, pathlib, re, sys, tarfile, zipfile
 from importlib._bootstrap_external import _code_to_hash_pyc as pyc
 
-LEFT = re.compile(r"\\.(pyi|pyx|pxd|h|a|c)$|/tests?/|^numpy/f2py/|^(_pyrepl|xmlrpc|wsgiref)/|^(pdb|doctest|imaplib|mailbox)[.]py$")
+LEFT = re.compile(
+    r"\\.(pyi|pyx|pxd|h|a|c)$|/tests?/|^numpy/(f2py|distutils|testing|ma|polynomial)/|^traitlets/config/"
+    r"|^(_pyrepl|curses|dbm|ensurepip|idlelib|lib2to3|multiprocessing|pydoc_data|sqlite3|tkinter|turtledemo|unittest|venv|wsgiref|xml|xmlrpc)/"
+    r"|^encodings/(big5|cp(?!1252|437)|euc|gb|hp_|hz|iso|johab|koi8|kz|mac|palm|ptcp|shift|tis)"
+    r"|^(_pydatetime|_pydecimal|_pyio|bdb|cProfile|cmd|code|codeop|doctest|ftplib|imaplib|mailbox|modulefinder|netrc|nntplib|optparse|pdb|pickletools|plistlib|poplib|profile|pstats|pyclbr|pydoc"
+    r"|smtplib|socketserver|tabnanny|telnetlib|timeit|trace|tracemalloc|turtle|wave|zipapp)[.]py$"
+)
 sys.path.insert(0, "/scantling")
 from scantling.base.files import yaml_of
 from scantling_widgets.desk import page_worker

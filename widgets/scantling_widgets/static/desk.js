@@ -49,15 +49,39 @@ const ours = () => !document.querySelector(".jp-NotebookPanel");
 kinds.link = ({ model, el }) => {
   const button = node("button", "sd-button", el);
   button.type = "button"; button.textContent = model.get("description");
-  button.title = ours() ? "Copy the address that opens this design" : "Copy what opens this design: behind the address of the desk's page, or as open_desk(\"…\")";
+  // a page of this machine alone opens for nobody else, and its address holds a token: the design's own part is copied
+  const abroad = ours() && !document.body.dataset.voila;
+  const opens = "it opens behind # in the address of any desk, with scantling design \"…\", and as open_desk(\"…\")";
+  button.title = abroad ? "Copy the address that opens this design" : `Copy what holds this design: ${opens}`;
   button.addEventListener("click", async () => {
-    const text = ours() ? location.origin + location.pathname + "#" + model.get("value") : model.get("value");   // no token of this server
-    try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { prompt("The link of this design:", text); }
-    setTimeout(() => { button.textContent = model.get("description"); }, 2000);
+    const host = el.closest(".sd-host"), until = performance.now() + 10000;
+    while (host?.classList.contains("sd-computing") && performance.now() < until) await new Promise(done => setTimeout(done, 50));   // what is copied is what the inputs say
+    const text = abroad ? location.origin + location.pathname + "#" + model.get("value") : model.get("value");
+    try { await navigator.clipboard.writeText(text); button.textContent = abroad ? "Copied" : "Copied: for any desk, or scantling design"; } catch { prompt("The link of this design:", text); }
+    setTimeout(() => { button.textContent = model.get("description"); }, 2500);
   });
   const fill = () => { if (ours()) history.replaceState(history.state, "", "#" + model.get("value")); };
   model.on("change:value", fill);
   fill();
+};
+
+// a file for whoever looks: it goes to the reader's downloads as it arrives, and stays as a link
+kinds.download = ({ model, el }) => {
+  const link = node("a", "sd-link", el);
+  let kept = 0;
+  const give = () => {
+    const { file_name: name, content, serial } = model.get("file");
+    link.hidden = !name;
+    if (!name) return;
+    URL.revokeObjectURL(link.href);
+    link.href = URL.createObjectURL(new Blob([Uint8Array.from(atob(content), c => c.charCodeAt(0))], { type: "application/octet-stream" }));
+    link.download = name; link.textContent = `Download ${name} again`;
+    if (serial !== kept) link.click();
+    kept = serial;
+  };
+  kept = model.get("file").serial ?? 0;                             // of a page that was drawn before
+  model.on("change:file", give);
+  give();
 };
 
 let labels = 0;
@@ -72,7 +96,7 @@ kinds.field = ({ model, el }) => {
   if (model.get("takes")) {                                       // a file of the visitor's own: its text travels
     const input = node("input");
     input.type = "file"; input.dataset.takes = model.get("takes"); labelled(el, model, input);
-    const most = model.get("takes") === "log" ? 20e6 : 1e6;
+    const most = model.get("takes") !== "log" ? 1e6 : document.body.dataset.voila ? 12e6 : 20e6;   // a message to the server has a size
     input.addEventListener("change", async () => {
       const file = input.files[0], fits = !file || file.size < most;
       input.setCustomValidity(fits ? "" : `At most ${most / 1e6} MB`);

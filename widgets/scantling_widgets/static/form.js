@@ -3,7 +3,7 @@
 
 kinds.control = () => {};
 
-const LONG_MS = 250, REST_MS = 300;
+const LONG_MS = 250, REST_MS = 200;
 
 kinds.form = ({ model, el, draw, part }) => {
   const rows = new Map();           // field -> what brings its row up to date

@@ -4,7 +4,13 @@ kinds.parts = ({ model, el }) => {
   el.classList.add("sd-parts-host");
   const box = document.createElement("div");
   box.className = "sd-parts"; box.setAttribute("role", "list");
-  el.replaceChildren(box);
+  const title = model.get("title");
+  if (title) {                                                      // the picture names its parts: the list unfolds
+    const folded = document.createElement("details"), head = sheetPart("summary", "sd-fold", folded);
+    head.textContent = title;
+    folded.append(box);
+    el.replaceChildren(folded);
+  } else el.replaceChildren(box);
   const sheet = sheetOf(el);
   let lines = [], shape = "", asked = null;
 

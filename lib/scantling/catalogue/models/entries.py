@@ -11,10 +11,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...base.errors import DesignError, refuse
+from ...base.errors import CatalogueError, DesignError, refuse
 from ...base.files import csv_rows
 from ...base.records import Assumed, Derived, Lines, fields_of, record
-from ..load import HERE, CatalogueError, by_id, filled, find, indexed
+from ..load import HERE, by_id, filled, find, indexed
 from ..records import Sourced
 from .check import Part, check_fields, check_model, rules_of_part, rules_of_parts
 from .dimensions import GATED

@@ -1,7 +1,7 @@
 """The layers of hybrids in a Hugging Face config: which block each has, and the
 blocks' dimensions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import ceil
 from typing import Any
 
@@ -86,9 +86,11 @@ def _of_words(
 ) -> list[str]:
     """The blocks that a list of words, or a text of letters, names: for `layers` layers or more;
     letters for as many."""
+    if not isinstance(words, (str, list, tuple)):
+        raise r.wrong(field, words, "a list, a block a layer")
     if len(words) < layers or (len(words) > layers > 0 and isinstance(words, str)):
         raise r.wrong(field, f"{len(words)} layers", f"{layers} layers")
     for word in words:
-        if word not in known:
+        if not isinstance(word, Hashable) or word not in known:
             raise r.wrong(field, word, list(known), "is a block that is not counted")
     return [known[word] for word in words]

@@ -18,10 +18,10 @@ from ...blocks.mamba2 import Mamba2
 from ...blocks.mla import Mla
 from ...blocks.mlp import Bare, DenseMlpOfMoe, Mlp, Still
 from ...blocks.moe import Moe
+from ...blocks.residual import Stream
 from ...blocks.rglru import RgLru
 from ...blocks.shared import SharedUse, SharedWeights
 from ...blocks.shortconv import ShortConv
-from ...blocks.stream import Stream
 from ...blocks.window import Chunk, IndexedWindow, Window, WindowMla
 from .dimensions import Dimensions
 

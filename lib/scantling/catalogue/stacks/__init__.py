@@ -11,10 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...base.errors import CatalogueError
 from ...base.extensions import files
 from ...base.files import csv_rows, yaml_of
 from ...base.records import Lines, record
-from ..load import HERE, CatalogueError
+from ..load import HERE
 
 GENERIC = "generic"  # the file of the stack that stands in where none, or an unknown one, is named
 Word = str | float | bool  # what a field of a design says

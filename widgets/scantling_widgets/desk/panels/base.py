@@ -13,7 +13,7 @@ from ...charts.parts import Part
 from .. import headline, theme
 from ..legend import Facts
 from ..pane import Pane
-from ..session import Fields, Moment, Session
+from ..session import Fields, Kept, Moment, Session
 from ..table import Table, record_text
 from ..tables import TableSpec
 
@@ -35,7 +35,8 @@ class Panel(Pane):
         super().__init__(session)
         self.root = theme.stack()
         self.parts: tuple[Part, ...] | None = None
-        self._drawn: tuple[Moment, Moment | None] | None = None  # the design, and the reference
+        # the design, what it is compared with, and how many are kept
+        self._drawn: tuple[Moment, Kept | None, int] | None = None
 
     @property
     def now(self) -> Moment:
@@ -117,10 +118,9 @@ class Panel(Pane):
         if self.parts is None:
             self.parts = tuple(self.build())
         self.root.children = self.parts
-        reference = self.session.reference
-        drawn = self._drawn
-        if drawn is None or drawn[0] is not self.now or drawn[1] is not reference:
+        drawn, shown = self._drawn, (self.now, self.session.reference, len(self.session.kept))
+        if drawn is None or any(was is not has for was, has in zip(drawn, shown)):
             self.draw()
-            self._drawn = (self.now, reference)
+            self._drawn = shown
         if first:
             self.opened()

@@ -1,5 +1,5 @@
-"""Designs side by side: those that were kept, and the one on the desk beside the reference, field
-by field and number by number."""
+"""Designs that were kept beside the one on the desk: the figures that decide, and the fields in
+which they differ, a column each. Differences are counted from one of them, the reference."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,19 +9,19 @@ from scantling.base.quantities.table import band_in, quantity
 from scantling.design.design import Design
 from scantling.verdict.result import Result, in_one_convention
 
-from ...charts.parts import Button, Field, Part
+from ...charts.parts import Button, Drop, Field, Part
 from ...words import at, plain, show, withheld
 from .. import headline, tables, theme
-from ..session import Alternative
-from ..table import Cell, Row, cell
+from ..session import Kept
+from ..table import Heading, Row, Table, cell
 from .base import Panel
 
 _MARKS = {"": "", "better": "good", "worse": "bad"}
-# the figures by which two designs are compared
+# the figures by which designs are compared
 _DECIDING = (
     "verdict",
-    "days",
-    "cost_usd",
+    "likely.days",
+    "likely.cost_usd",
     "mfu_shown",
     "step_s",
     "goodput",
@@ -30,6 +30,11 @@ _DECIDING = (
     "devices_used",
     "energy_kwh",
 )
+_HINT = (
+    "<p>Press <b>Set reference</b> at the top, or <b>Keep this design</b>, then change the design: "
+    "what differs is listed here and marked in every picture.</p>"
+)
+_NONE = "nothing"
 
 
 class Compare(Panel):
@@ -37,77 +42,87 @@ class Compare(Panel):
     always = True
 
     def build(self) -> Sequence[Part]:
-        self.hint = theme.text()
-        self.shortlist = self.choice_of(tables.KEPT_DESIGNS, self._pick)
+        self.hint = theme.text(_HINT)
         self.fields = self.list_of(tables.DESIGN_DIFFERENCES)
         self.numbers = self.list_of(tables.COMPARISON)
+        self.reference = Drop("Compare with", [(_NONE, None)])
+        self.reference.on("index", lambda _: self._chosen())
         self.notes = Field(description="Notes to the decision", lines=3, cls="sd-wide-field")
         self.notes.on("value", self._noted)
-        self.keep = Button("Keep this design", self._keep, "Put it beside others in the table")
-        self.forget = Button("Forget all", self._forget)
+        self.keep = Button(
+            "Keep this design", self.session.keep, "Give it a column, to compare others with"
+        )
+        self.take = Button("Put the reference on the desk", self._take)
+        self.forget = Button("Forget all", self.session.forget)
         return [
+            theme.row(self.keep, self.reference, self.take, self.forget),
             self.hint,
-            theme.card(self.numbers.label, self.numbers),
-            theme.card("Fields that differ", self.fields),
             theme.card(
-                "Side by side", theme.row(self.keep, self.forget), self.shortlist, self.notes
+                self.numbers.label,
+                self.numbers,
+                see="A difference inside the bands of both is no reason to choose.",
             ),
+            theme.card(
+                self.fields.label,
+                self.fields,
+                see="What was changed to come from one to the other.",
+            ),
+            self.notes,
         ]
 
     def _noted(self, text: str) -> None:
         if text != (self.now.design.notes or ""):
             self.choose({"notes": text or None})
 
-    def _keep(self) -> None:
-        self.session.keep()
-        self._show_shortlist()
+    def _chosen(self) -> None:
+        if self.reference.value is not self.session.reference:
+            self.session.compare_with(self.reference.value)
 
-    def _forget(self) -> None:
-        self.session.alternatives.clear()
-        self._show_shortlist()
-
-    def _show_shortlist(self) -> None:
-        moments = self.session.alternatives
-        alike = in_one_convention([moment.figures for moment in moments])
-        rows = [
-            [
-                cell(f"{i + 1}", i),
-                cell(_differs(moments[0].design, moment.design)),
-                *self._figures(moment, figures),
-            ]
-            for i, (moment, figures) in enumerate(zip(moments, alike))
-        ]
-        self.shortlist.fill(rows, [moment.figures for moment in moments])
-
-    def _figures(self, moment: Alternative, figures: Result) -> list[Cell]:
-        """Figures with their bands; of a plan that does not fit, those that it has."""
-        cells = [
-            cell(_banded(figures, key), None if withheld(figures, key) else at(figures, key))
-            for key in self.shortlist.names[2:-1]
-        ]
-        return [*cells, cell(moment.design.notes or "")]
-
-    def _pick(self, index: int) -> None:
-        self.session.put(self.session.alternatives[index].design)
+    def _take(self) -> None:
+        if self.session.reference is not None:
+            self.session.put(self.session.reference.design)
 
     def draw(self) -> None:
         session = self.session
         self.notes.value = session.now.design.notes or ""
-        self._show_shortlist()
-        if session.reference is None:
-            self.hint.value = (
-                "<p>Press <b>Set reference</b> at the top, then change the design: what differs "
-                "is listed here and marked in every picture.</p>"
-            )
-            self.fields.rows = []
-            self.numbers.rows = []
-            return
-        title = theme.escape(session.reference.design.title)
-        self.hint.value = f"<p>Reference: <b>{title}</b></p>"
-        moved = changed(session.reference.design, session.now.design)
-        self.fields.rows = [[field, *map(say, ends)] for field, ends in moved.items()]
-        alike = in_one_convention([session.reference.figures, session.now.figures])
-        self.numbers.rows = compared(*alike)
+        kept, reference = session.kept, session.reference
+        names = [(_name(kept, one), one) for one in kept]
+        if self.reference.options != ((_NONE, None), *names):
+            self.reference.options = [(_NONE, None), *names]
+        self.reference.value = reference
+        self.hint.hidden = bool(kept)
+        for part in (self.reference, self.forget):
+            part.hidden = not kept
+        self.take.hidden = reference is None
+        heads = {f"kept{i}": _head(kept, one, reference) for i, one in enumerate(kept)}
+        self.fields.columns = _headed(self.fields, heads)
+        self.numbers.columns = _headed(self.numbers, heads)
+        self.fields.rows = differing([one.design for one in kept], session.now.design)
+        *kept_figures, own = in_one_convention(
+            [*(one.figures for one in kept), session.now.figures]
+        )
+        of = {id(one): figures for one, figures in zip(kept, kept_figures)}
+        before = None if reference is None else of.get(id(reference), reference.figures)
+        rows, facts = rows_of(kept_figures, before, own) if kept else ([], [])
+        self.numbers.fill(rows, facts)
+
+
+def _headed(table: Table, heads: Mapping[str, str]) -> list[Heading]:
+    """A column for each design that was kept, behind the first of the table."""
+    first, *rest = table.headed(table.names)
+    columns = [Heading(key=key, label=text, align="", wrap=True) for key, text in heads.items()]
+    return [first, *columns, *rest]
+
+
+def _name(kept: Sequence[Kept], own: Kept) -> str:
+    """A design that was kept, by its number and what it differs in from the first."""
+    number = next(i for i, one in enumerate(kept, 1) if one is own)
+    return f"{number}: {_differs(kept[0].design, own.design)}"
+
+
+def _head(kept: Sequence[Kept], own: Kept, reference: Kept | None) -> str:
+    name = _name(kept, own)
+    return f"{name} (reference)" if own is reference else name
 
 
 def _differs(first: Design, own: Design) -> str:
@@ -117,7 +132,9 @@ def _differs(first: Design, own: Design) -> str:
         for path, (_, now) in changed(first, own).items()
         if path not in ("name", "notes")
     ]
-    return ", ".join(texts) or "the first kept"
+    if not texts:
+        return "first kept"
+    return ", ".join(texts[:3]) + (" …" if len(texts) > 3 else "")
 
 
 def say(value: Any) -> str:
@@ -125,22 +142,42 @@ def say(value: Any) -> str:
     return "—" if value is None else plain(value)
 
 
-def compared(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Row]:
-    """A row for each figure that decides, the same or not, with its band in the cell."""
+def differing(kept: Sequence[Design], now: Design) -> list[Row]:
+    """A row for each field in which the designs are not all the same: its values in each that was
+    kept, and on the desk."""
+    moved: dict[str, dict[int, Any]] = {}
+    for place, design in enumerate(kept):
+        for path, (before, after) in changed(design, now).items():
+            moved.setdefault(path, {-1: after})[place] = before
+    return [
+        [path, *(say(values.get(place, values[-1])) for place in range(len(kept))), say(values[-1])]
+        for path, values in moved.items()
+    ]
+
+
+def rows_of(
+    kept: Sequence[Result], reference: Result | None, now: Result
+) -> tuple[list[Row], list[Result]]:
+    """A row for each figure that decides, the same or not: in each design that was kept and on the
+    desk, its band in the cell, and the difference from the reference; and the facts of each row."""
     better: dict[str, bool | None] = {c.key: c.more_is_better for c in headline.CARDS}
     rows: list[Row] = []
     for key in _DECIDING:
-        a, b = (None if withheld(of, key) else at(of, key) for of in (before, now))
-        text, sense = headline.difference(key, b, a, better.get(key, False))
+        here = None if withheld(now, key) else at(now, key)
+        difference = headline.Difference()
+        if reference is not None:
+            before = None if withheld(reference, key) else at(reference, key)
+            difference = headline.difference(key, here, before, better.get(key, False))
+        same = difference.text == "= reference"
         rows.append(
             [
                 cell(quantity(key).label, hint=key),
-                _banded(before, key),
-                cell(_banded(now, key), b, key=key),
-                cell("the same" if text == "= reference" else text, mark=_MARKS[sense]),
+                *(_banded(one, key) for one in kept),
+                cell(_banded(now, key), here, key=key),
+                cell("the same" if same else difference.text, mark=_MARKS[difference.sense]),
             ]
         )
-    return rows
+    return rows, [now] * len(rows)
 
 
 def _banded(figures: Mapping[str, Any], key: str) -> str:

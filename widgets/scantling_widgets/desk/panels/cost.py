@@ -35,9 +35,24 @@ class Cost(Panel):
             self.why,
             self.job,
             theme.few_columns(
-                theme.card(frontier.title, self.chart), theme.card(self.bill.label, self.bill)
+                theme.card(
+                    frontier.title,
+                    self.chart,
+                    see="Along the lower left edge more devices buy days with dollars; a point "
+                    "above it is dearer than it need be.",
+                ),
+                theme.card(
+                    self.bill.label,
+                    self.bill,
+                    see="What the dollars are made of; each number opens to its formula.",
+                ),
             ),
-            theme.card(self.sweep.label, self.sweep),
+            theme.card(
+                self.sweep.label,
+                self.sweep,
+                see="Where MFU falls from one row to the next the batch no longer divides, or the "
+                "network takes over.",
+            ),
         ]
 
     def opened(self) -> None:

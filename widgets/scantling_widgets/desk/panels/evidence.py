@@ -27,10 +27,26 @@ class Evidence(Panel):
         self.assumed = self.list_of(tables.ASSUMED)
         return [
             self.text,
-            theme.card(evidence.title, self.chart),
-            theme.card(self.runs.label, self.runs),
-            theme.card(self.avoid.label, self.avoid),
-            theme.card(self.assumed.label, self.assumed),
+            theme.card(
+                evidence.title,
+                self.chart,
+                see="Whether published runs like this one lie inside the band.",
+            ),
+            theme.card(
+                self.runs.label,
+                self.runs,
+                see="What others measured, and what this kit says of the same run.",
+            ),
+            theme.card(
+                self.avoid.label,
+                self.avoid,
+                see="Choices near this design that look harmless and are not.",
+            ),
+            theme.card(
+                self.assumed.label,
+                self.assumed,
+                see="State the ones that you know: each takes a guess out of the result.",
+            ),
         ]
 
     def draw(self) -> None:

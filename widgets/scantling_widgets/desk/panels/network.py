@@ -40,21 +40,65 @@ class Network(Panel):
         self.by = Drop("Show", [(text, by) for by, text in VIEWS.items()])
         self.by.on("index", lambda _: self._show_nodes())
         return [
-            theme.card("The cluster, drawn", theme.row(self.by, self.note), self.cluster),
-            theme.few_columns(
-                theme.card(matrix.title, self.matrix), theme.card(site.title, self.site)
+            theme.card(
+                "The cluster, drawn",
+                theme.row(self.by, self.note),
+                self.cluster,
+                see="Devices of one colour talk to each other along this axis: the closer they "
+                "stand, the cheaper it is.",
             ),
-            theme.card(self.table.label, self.table),
-            theme.card(self.edges.label, self.edges),
+            theme.few_columns(
+                theme.card(
+                    matrix.title,
+                    self.matrix,
+                    see="The darkest cell is the traffic that costs most time.",
+                ),
+                theme.card(
+                    site.title,
+                    self.site,
+                    see="Which replicas share a building and a power feed, and so fail together.",
+                ),
+            ),
+            theme.card(
+                self.table.label,
+                self.table,
+                see="Exposed is what the step waits for; a volume that is hidden costs nothing.",
+            ),
+            theme.card(
+                self.edges.label,
+                self.edges,
+                see="An edge that is busy for more than half of the step becomes the limit when "
+                "the cluster grows.",
+            ),
             theme.few_columns(
                 theme.stack(
-                    theme.card("On the wire: exposed, and hidden", self.chart),
-                    theme.card("The network", self.tiers),
+                    theme.card(
+                        "On the wire: exposed, and hidden",
+                        self.chart,
+                        see="Only the solid part lengthens the step.",
+                    ),
+                    theme.card(
+                        "The network",
+                        self.tiers,
+                        see="What has to be bought and cabled for this plan.",
+                    ),
                 ),
-                theme.card("Why this plan", self.why),
+                theme.card(
+                    "Why this plan",
+                    self.why,
+                    see="Each axis with what it costs to move it by one step.",
+                ),
             ),
-            theme.card(self.others.label, self.others),
-            theme.card(self.settings.label, self.settings),
+            theme.card(
+                self.others.label,
+                self.others,
+                see="Whether a cheaper fabric would lengthen the step, and by how much.",
+            ),
+            theme.card(
+                self.settings.label,
+                self.settings,
+                see="What to hand to whoever configures the switches.",
+            ),
         ]
 
     def draw(self) -> None:

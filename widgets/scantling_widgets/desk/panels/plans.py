@@ -29,9 +29,24 @@ class Plans(Panel):
         self.chart = candidates.live()
         self.chart.on_pick(self._pick)
         return [
-            self.table,
+            theme.card(
+                self.table.label,
+                self.table,
+                see="How little the next plans are slower, and what they free: a plan that is 1 % "
+                "slower with 20 % more memory left is the one to start with.",
+            ),
             theme.columns(
-                theme.card(candidates.title, self.chart), theme.card("Refused", self.rejected)
+                theme.card(
+                    candidates.title,
+                    self.chart,
+                    see="Left is faster, low is leaner: the plans along the lower left edge are "
+                    "the ones to choose among.",
+                ),
+                theme.card(
+                    "Refused",
+                    self.rejected,
+                    see="The rule that takes out most plans is the one to relax first.",
+                ),
             ),
         ]
 

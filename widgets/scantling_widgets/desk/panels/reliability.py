@@ -37,17 +37,62 @@ class Reliability(Panel):
         self.steps = ladder.live(legend=True)
         return [
             theme.columns(
-                theme.card(goodput.title, self.curve),
-                theme.card(badput.title, self.lost),
-                theme.card(spares.title, self.spares),
+                theme.card(
+                    goodput.title,
+                    self.curve,
+                    see="The top is flat: twice or half the interval costs little, ten times much.",
+                ),
+                theme.card(
+                    badput.title,
+                    self.lost,
+                    see="The longest bar is what an engineer should work on first.",
+                ),
+                theme.card(
+                    spares.title,
+                    self.spares,
+                    see="How many spares it takes until waiting for a node is rare.",
+                ),
             ),
-            theme.card(self.domains.label, self.domains, self.advice),
-            theme.card(ladder.title, self.steps),
-            theme.card(self.rungs.label, self.rungs, self.half),
-            theme.card(self.starts.label, self.starts),
-            theme.card(self.elastic.label, self.elastic),
-            theme.card("Risk register, the most expensive first", self.risks, self.harmless),
-            theme.card(self.table.label, self.table),
+            theme.card(
+                self.domains.label,
+                self.domains,
+                self.advice,
+                see="Events times loss is what a domain costs over the run: the first rows decide.",
+            ),
+            theme.card(
+                ladder.title,
+                self.steps,
+                see="How far each remedy carries as the cluster grows; each rung needs those "
+                "below it.",
+            ),
+            theme.card(
+                self.rungs.label,
+                self.rungs,
+                self.half,
+                see="The goodput that is left with each remedy, at this size and at larger ones.",
+            ),
+            theme.card(
+                self.starts.label,
+                self.starts,
+                see="Every restart pays this: the largest column is where minutes are won.",
+            ),
+            theme.card(
+                self.elastic.label,
+                self.elastic,
+                see="How long a repair must take before going on with fewer replicas is better "
+                "than waiting.",
+            ),
+            theme.card(
+                "Risk register, the most expensive first",
+                self.risks,
+                self.harmless,
+                see="The three first rows are worth an owner before the run starts.",
+            ),
+            theme.card(
+                self.table.label,
+                self.table,
+                see="The rates and times that all of the above follows from.",
+            ),
         ]
 
     def draw(self) -> None:

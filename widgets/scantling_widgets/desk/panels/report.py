@@ -1,7 +1,6 @@
 """The design as a file: read it, write it, paste it; its report; and the files that a framework
 starts from."""
 
-import base64
 import io
 import os
 import shutil
@@ -23,11 +22,11 @@ from scantling_logs.learning import read_log
 from scantling_logs.point import of_design
 from scantling_logs.site import calibration
 
-from ...charts.parts import Button, Drop, Field, Part
+from ...charts.parts import Button, Download, Drop, Field, Part
 from ...report.jobs import files_of
 from ...resources import served
 from ...words import at
-from .. import rendering, tables, theme
+from .. import link, rendering, tables, theme
 from ..background import Job
 from ..rendering import Files
 from ..table import Cell, cell
@@ -57,6 +56,9 @@ class Report(Panel):
 
     def build(self) -> Sequence[Part]:
         self.file_status, self.log_status = theme.text(), theme.text()
+        self.text_status = theme.text()
+        self.file_download, self.log_download = Download(), Download()
+        self.report_download, self.kit_download = Download(), Download()
         self.report_status, self.kit_status = theme.text(), theme.text()
         self.about_log, self.about_page = theme.text(_LOG), theme.text(_PAGE)
         self.about_kit = theme.text(_KIT)
@@ -70,16 +72,20 @@ class Report(Panel):
             self.log = Field(description="Log", takes="log")
         self.folder = Field(description="Folder", value="reports")
         self.kit = Field(description="Folder", value="launch")
+        self.folder.hidden = self.kit.hidden = served()  # it goes to the reader's downloads
         self._buttons()
         self._jobs()
         return [
             theme.columns(
-                theme.card("The design, as its file", self.text, theme.row(self.use)),
+                theme.card(
+                    "The design, as its file", self.text, theme.row(self.use), self.text_status
+                ),
                 theme.stack(
                     theme.card(
                         "Save and load",
                         self.path,
                         theme.row(self.save, self.load),
+                        self.file_download,
                         self.file_status,
                     ),
                     theme.card(
@@ -87,10 +93,16 @@ class Report(Panel):
                         self.about_log,
                         self.log,
                         theme.row(self.learn),
+                        self.log_download,
                         self.log_status,
                     ),
                     theme.card(
-                        "Report", self.about_page, self.folder, self.job, self.report_status
+                        "Report",
+                        self.about_page,
+                        self.folder,
+                        self.job,
+                        self.report_download,
+                        self.report_status,
                     ),
                 ),
                 theme.card(
@@ -100,6 +112,7 @@ class Report(Panel):
                     self.on,
                     self.kit,
                     self.kit_job,
+                    self.kit_download,
                     self.kit_status,
                     self.files,
                 ),
@@ -108,18 +121,26 @@ class Report(Panel):
 
     def _buttons(self) -> None:
         self.use = self._button(
-            "Use this text", self._use, "Put the design that the text spells on the desk"
+            "Use this text",
+            self._use,
+            self.text_status,
+            "Put the design that the text spells, or that a link holds, on the desk",
         )
-        self.save = self._button("Save", self._save, "Write the design on the desk to the file")
+        self.save = self._button(
+            "Save", self._save, self.file_status, "Write the design on the desk to the file"
+        )
         self.learn = self._button(
             "Learn",
             self._learn,
-            "Read the log and put the calibration that follows into the design",
+            self.log_status,
+            "Read it and put the calibration that follows into the design",
         )
-        self.load = self._button("Load", self._load, "Put the design of the file on the desk")
+        self.load = self._button(
+            "Load", self._load, self.file_status, "Put the design of the file on the desk"
+        )
 
-    def _button(self, label: str, act: Callable[[], str], tip: str) -> Button:
-        return Button(label, partial(self._pressed, act), tip)
+    def _button(self, label: str, act: Callable[[], str], place: Part, tip: str) -> Button:
+        return Button(label, partial(self._pressed, act, place), tip)
 
     def _jobs(self) -> None:
         self.job = Job("Render the report", self._start, self._rendered, self._ended, waits=True)
@@ -134,27 +155,34 @@ class Report(Panel):
         self.text.value = self.now.design.to_yaml()
 
     # ------------------------------------------------------------ the file
-    def _pressed(self, act: Callable[[], str]) -> None:
+    def _pressed(self, act: Callable[[], str], place: Part) -> None:
         try:
             if done := act():
-                self.file_status.value = _status(done)
-        except Exception as error:  # said beside the button; the desk stays as it is
-            self._show_error(self.file_status, error)
+                place.value = _status(done)
+        except Exception as error:  # said below the button; the desk stays as it is
+            self._show_error(place, error)
+            if isinstance(error, DesignError) and error.field:
+                self.session.refuse(error)  # and beside the inputs of the fields that are wrong
 
     def _show_error(self, place: Part, error: Exception | None) -> None:
-        if error is not None:
-            place.value = f"<p class='sd-fault' role='alert'>{theme.escape(str(error))}</p>"
+        if error is None:
+            return
+        lines = error.lines() if isinstance(error, DesignError) else [str(error)]
+        place.value = "".join(
+            f"<p class='sd-fault' role='alert'>{theme.escape(line)}</p>" for line in lines
+        )
 
     def _use(self) -> str:
+        if link.holds(self.text.value):
+            return self._put(link.read(self.text.value))
         return self._put(Design.from_yaml(self.text.value, self.now.design.folder))
 
     def _save(self) -> str:
         design = self.now.design
         if served():
-            self._offer_file(
-                self.file_status, f"{rendering.slug(design.title)}.yaml", design.to_yaml().encode()
-            )
-            return ""
+            name = f"{rendering.slug(design.title)}.yaml"
+            self.file_download.give(name, design.to_yaml().encode())
+            return "Saved to your downloads."
         path = _folder(self.path)
         design.write(path, force=path == self._saved)
         self._saved = path
@@ -176,24 +204,17 @@ class Report(Panel):
             reading = read_log(dropped.name if served() else _folder(self.log))
         step = of_design(reading, self.now.design)
         learned = calibration([step] if step else [], [reading])
-        self._offer_file(self.log_status, "calibration.yaml", dump(learned).encode())
+        self.log_download.give("calibration.yaml", dump(learned).encode())
         before = band_of(self.figures, "step_s")
         done = self._put(self.now.design.change({"calibration": learned}), "")
         if done or step is None or not step.measured_s:
             return done
-        self.log_status.value += _status(
+        self.log_status.value = _status(
             f"A step took {seconds(step.measured_s)}; {seconds(step.foretold_s)} ({before}) was "
             f"foretold, {seconds(self.figures['step_s'])} ({band_of(self.figures, 'step_s')}) is "
             "now."
         )
         return ""
-
-    def _offer_file(self, place: Part, name: str, content: bytes) -> None:
-        """A link by which a visitor of the page takes a file."""
-        data, name = base64.b64encode(content).decode(), theme.escape(name)
-        kind = "application/octet-stream"
-        link = f"<a download='{name}' href='data:{kind};base64,{data}'>Download {name}</a>"
-        place.value = f"<p role='status'>{link}</p>"
 
     def _put(self, design: Design, done: str = "On the desk.") -> str:
         if served():
@@ -201,7 +222,9 @@ class Report(Panel):
         if self.session.put(design):
             return done
         refusal = self.session.refusal
-        return f"Input rejected. {refusal.text if refusal else 'The line at the top says why'}."
+        if refusal is None:
+            return "Input rejected. The line at the top says why."
+        return " ".join(["Input rejected.", refusal.text, *(refusal.others or {}).values()]) + "."
 
     # ------------------------------------------------------------ the report
     def _start(self) -> tuple[int, Iterator[Path | None]]:
@@ -211,7 +234,8 @@ class Report(Panel):
 
     def _rendered(self, page: Path | None) -> None:
         if page is not None and served():
-            self._offer_file(self.report_status, page.name, page.read_bytes())
+            self.report_download.give(page.name, page.read_bytes())
+            self.report_status.value = _status("Saved to your downloads.")
             shutil.rmtree(page.parent, ignore_errors=True)
         elif page is not None:
             self.report_status.value = _status(f"Written to {page}.")
@@ -242,8 +266,9 @@ class Report(Panel):
             for g in loads(self._kit_files["plan.json"]).get("not_expressed") or []
         ]
         if served():
-            archive = _zipped(self._kit_files)
-            self._offer_file(self.kit_status, f"{self.to.value}-{self.on.value}.zip", archive)
+            name = f"{self.to.value}-{self.on.value}.zip"
+            self.kit_download.give(name, _zipped(self._kit_files))
+            self.kit_status.value = _status("Saved to your downloads.")
         else:
             self.kit_status.value = _status(f"Written to {step}.")
         self.kit_status.value += theme.lines(gaps) if gaps else ""

@@ -29,11 +29,27 @@ class Roofline(Panel):
         return [
             self.note,
             theme.few_columns(
-                theme.card(kernels.title, self.kernels, self.key),
-                theme.card(links.title, self.links),
+                theme.card(
+                    kernels.title,
+                    self.kernels,
+                    self.key,
+                    see="Points under the slope wait for memory, those under the flat roof for "
+                    "arithmetic: the large ones far below either are worth a kernel.",
+                ),
+                theme.card(
+                    links.title,
+                    self.links,
+                    see="An axis left of its link's corner sends more than it computes for.",
+                ),
             ),
-            theme.card(self.table.label, self.table),
-            theme.card(self.axes.label, self.axes),
+            theme.card(
+                self.table.label,
+                self.table,
+                see="Where the time of the fullest stage goes, the longest first.",
+            ),
+            theme.card(
+                self.axes.label, self.axes, see="How much arithmetic each byte on a link pays for."
+            ),
         ]
 
     def draw(self) -> None:

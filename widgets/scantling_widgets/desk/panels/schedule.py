@@ -46,11 +46,31 @@ class Schedule(Panel):
         self.window.on("index", lambda _: self.draw())
         self.pictures = [
             theme.row(self.other, self.window, self.note),
-            theme.card("The plan's schedule", self.planned_note, self.planned),
-            theme.card("For comparison, same settings", self.other_note, self.another),
-            theme.card(in_flight.title, self.in_flight),
+            theme.card(
+                "The plan's schedule",
+                self.planned_note,
+                self.planned,
+                see="Each row is a stage and each block a micro-batch: the white is the bubble.",
+            ),
+            theme.card(
+                "For comparison, same settings",
+                self.other_note,
+                self.another,
+                see="Whether another order of the same passes leaves less white.",
+            ),
+            theme.card(
+                in_flight.title,
+                self.in_flight,
+                see="The stage that keeps most micro-batches at once decides the memory of "
+                "activations.",
+            ),
         ]
-        self.strip = theme.card("Layers on the stages", self.laid, self.kinds)
+        self.strip = theme.card(
+            "Layers on the stages",
+            self.laid,
+            self.kinds,
+            see="Stages of unequal length make all others wait: the longest sets the step.",
+        )
         return [self.none, *self.pictures, self.strip]
 
     def _compare(self, _: int) -> None:

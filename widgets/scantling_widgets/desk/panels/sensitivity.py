@@ -63,8 +63,21 @@ class Sensitivity(Panel):
         return [
             theme.row(self.what, self.job),
             self.note,
-            theme.card("Each input a step down and up", self.chart),
-            theme.card("Sweep", along, self.sweep_note, self.map, self.table),
+            theme.card(
+                "Each input a step down and up",
+                self.chart,
+                see="The widest bars are what the result hangs on; below them nothing is worth "
+                "arguing about.",
+            ),
+            theme.card(
+                "Sweep",
+                along,
+                self.sweep_note,
+                self.map,
+                self.table,
+                see="How the result moves along one input or two, and where the design stops being "
+                "feasible.",
+            ),
         ]
 
     def draw(self) -> None:
@@ -90,7 +103,9 @@ class Sensitivity(Panel):
     def _show(self) -> None:
         key, now = self.what.value, self.now
         mine = self.rows if self.key == key else []
-        old = "Drawn for an earlier design; vary again. " if mine and self.of is not now else ""
+        old = (
+            "Drawn for an earlier design; vary again. " if mine and not _same(self.of, now) else ""
+        )
         if now.figures.get(key) is None:
             lacks = headline.lacking(now.figures).removeprefix("a ")
             old = f"This design has no {label(key).lower()}: it names no {lacks}. "
@@ -137,7 +152,7 @@ class Sensitivity(Panel):
             self.sweep_note.value = theme.dim(_SWEPT)
             return
         of, along, across = self.swept
-        old = "" if of is self.now else "Swept for an earlier design; sweep again. "
+        old = "" if _same(of, self.now) else "Swept for an earlier design; sweep again. "
         names = f"{along.name} across" + (f", {across.name} down" if across else "")
         self.sweep_note.value = theme.dim(
             f"{old}{theme.escape(titled(key))}: {theme.escape(names)}; a click puts a cell on the "
@@ -208,6 +223,11 @@ class Sensitivity(Panel):
     def _pick(self, index: int) -> None:
         if 0 <= index < len(self.cells):
             self.choose(studies.fields_of(self.session.now, *self._names(index)))
+
+
+def _same(of: Moment | None, now: Moment) -> bool:
+    """Whether something was drawn for the design that is on the desk."""
+    return of is not None and of.design == now.design
 
 
 def _offer(box: Drop, options: list[tuple[str, str]], first: str) -> None:

@@ -8,7 +8,7 @@ from ..base.records import record
 from .answers import Saved, Time
 from .block import Block
 from .kernels import Device
-from .saving import Keeping
+from .saved_tensors import Keeping
 
 
 @record

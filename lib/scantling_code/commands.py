@@ -1,0 +1,303 @@
+"""Designs as code, from a terminal: diff, lock, check, trace, assess-many."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from os import cpu_count
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.text import Text
+from scantling.base.console import console, print_json, tell
+from scantling.base.errors import DesignError, plain
+from scantling.base.files import write_text
+from scantling.base.show import percent, seconds, several
+from scantling.cli.bar import Bar
+from scantling.cli.common import EXIT, check_new, on_scheduler, possible
+from scantling.cli.decide import axes_of
+from scantling.cli.options import FILE, JSON, PATH
+from scantling.cli.tables import print_table
+from scantling.plans.space import SPACES
+from scantling.verdict.assess import assess
+from scantling.verdict.verdicts import VERDICTS
+
+from . import reports
+from .check import Checked, Rules, check as check_paths
+from .diff import Difference, between, diff as diff_designs
+from .lock import ENDING, lock as lock_design, lock_path, read_lock, write_lock
+from .many import assess_many as assess_jobs, write_table
+from .sources import design_of, named
+from .state import state
+from .trace import trace as trace_step
+
+_NAME = 9  # width of the names at the left
+VIOLATED = EXIT["constraint-missed"]
+
+
+@click.command()
+@click.argument("before", metavar="A")
+@click.argument("after", metavar="[B]", required=False)
+@JSON
+@click.option("--markdown", is_flag=True, help="Print for a pull request.")
+def diff(before: str, after: str | None, as_json: bool, markdown: bool) -> None:
+    """What B asks differently from A, and what that does to plan, verdict, memory, days, dollars
+    and goodput, by cause.
+
+    A and B are design files, git:REV:FILE (a file as a revision has it) or locks; without B, A is
+    set against its lock. Each change is applied alone to A; what they do beyond their sum is the
+    interaction. Exit 0; 2 a file is wrong.
+    """
+    if after is None:
+        before, after = str(lock_path(before)), before
+    difference = _difference(before, after)
+    if as_json:
+        print_json(difference.as_dict())
+    elif markdown:
+        click.echo(difference.markdown(), nl=False)
+    else:
+        _print_difference(difference)
+
+
+def _difference(before: str, after: str) -> Difference:
+    """What lies between two names."""
+    if not before.endswith(ENDING) and not after.endswith(ENDING):
+        one, other = design_of(before), design_of(after)
+        with _led_by(f"{before}, {after}"):
+            return diff_designs(one, other)
+    one_lock = read_lock(before) if before.endswith(ENDING) else None
+    other_lock = read_lock(after) if after.endswith(ENDING) else None
+    one = design_of(before) if one_lock is None else one_lock.state.design
+    other = design_of(after) if other_lock is None else other_lock.state.design
+    with _led_by(f"{before}, {after}"):
+        base = assess(one)
+        now = state(assess(other, like=base))
+    return between(
+        state(base) if one_lock is None else one_lock.state,
+        base,
+        now if other_lock is None else other_lock.state,
+        other,
+        now,
+    )
+
+
+@contextmanager
+def _led_by(name: str) -> Iterator[None]:
+    """Inside, an error has the name in front."""
+    try:
+        yield
+    except DesignError as error:
+        raise named(error, name) from None
+
+
+def _print_difference(difference: Difference) -> None:
+    out = console()
+    for name, text in difference.lines():
+        out.print(Text(f"{name:<{_NAME}}", style="dim").append(plain(text, 2000), style="default"))
+    print_table(out, ("", "before", "after", "change"), difference.figure_rows(), words=("",))
+    for cause, text in difference.cause_lines():
+        line = Text(cause, style="bold").append(f"  {plain(text, 2000)}", style="default")
+        out.print(line)
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+def lock(files: Sequence[str]) -> int:
+    """Write FILE.lock: verdict, figures with their bands, and the rows of the catalogue, the
+    constants and the program that they rest on.
+
+    Exit as of the worst verdict; 2 a wrong file.
+    """
+    code = 0
+    for file in files:
+        design = design_of(file)
+        with _led_by(file):
+            made = lock_design(design)
+        path = write_lock(file, made)
+        code = max(code, EXIT[made.state.verdict])
+        click.echo(f"{plain(path, 200)}: {VERDICTS[made.state.verdict].name}")
+    return code
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Share by which a figure may differ from its lock: 0.02 for 2 %.",
+)
+@click.option("--locked", is_flag=True, help="A design without a lock fails.")
+@click.option("--junit", type=PATH, help="Write JUnit XML here.")
+@click.option("--sarif", type=PATH, help="Write SARIF 2.1.0 here.")
+@click.option("--jobs", type=click.IntRange(1, 512), help="Processes; as many as cores.")
+@JSON
+def check(
+    paths: Sequence[str],
+    tolerance: float,
+    locked: bool,
+    junit: str | None,
+    sarif: str | None,
+    jobs: int | None,
+    as_json: bool,
+) -> int:
+    """Hold every design under each PATH to its constraints and to its lock: what moved, and by
+    which row of the catalogue or which constant.
+
+    Exit 0 all hold; 3 one does not, or is wrong; 2 there is no design.
+    """
+    rules = Rules(tolerance=tolerance, locked=locked)
+    bar = Bar(not as_json)
+    with bar.bar:
+        results = check_paths(paths, rules, jobs, bar)
+    if junit:
+        write_text(junit, reports.junit(results), force=True)
+    if sarif:
+        write_text(sarif, reports.sarif(results), force=True)
+    if as_json:
+        print_json([_checked_row(one) for one in results])
+    else:
+        _print_checked(results)
+    return 0 if all(one.passed for one in results) else VIOLATED
+
+
+def _checked_row(one: Checked) -> dict[str, Any]:
+    """One design of a check as plain data."""
+    return {
+        "file": one.path,
+        "verdict": one.verdict or None,
+        "passed": one.passed,
+        "locked": one.locked,
+        "findings": [
+            {"kind": f.kind.value, "field": f.field or None, "text": f.text} for f in one.findings
+        ],
+    }
+
+
+def _print_checked(results: Sequence[Checked]) -> None:
+    out = console()
+    for one in results:
+        for finding in one.findings:
+            text = Text(plain(one.path, 200), style="bold").append(f": {finding.kind}: ", "red")
+            out.print(text.append(plain(finding.text, 2000), "default"))
+    failed = sum(not one.passed for one in results)
+    locks = sum(one.locked for one in results)
+    of = several(len(results), "design")
+    out.print(f"{of}, {locks} with a lock: " + (f"{failed} fail" if failed else "all hold"))
+
+
+@click.command()
+@FILE
+@click.option("-o", "--output", required=True, type=PATH, help="File to write: step.json.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
+@click.option(
+    "--wide", is_flag=True, help="Search the wide space: all schedules, minutes for experts."
+)
+def trace(file: str, output: str, force: bool, wide: bool) -> int:
+    """Write the modelled step of the design in FILE as a trace that Perfetto and chrome://tracing
+    open: the ranks of one pipeline, their streams of compute and communication, each slice with
+    its formula.
+
+    The slices of the rank that sets the pace sum to the step's parts. Exit as `design`.
+    """
+    check_new(output, force)
+    a = possible(file, space="wide" if wide else "default")
+    traced = trace_step(a)
+    write_text(output, traced.to_json(), force)
+    others = percent(traced.others, 1)
+    click.echo(
+        f"Wrote {len(traced.slices):,} slices to {plain(output, 200)}: {traced.schedule}, "
+        f"{several(traced.layout.pp, 'rank')}, step {seconds(traced.total_s)}; rank {traced.pace} "
+        f"sets the pace, a pass of the others is {others} of a mean stage's"
+    )
+    return EXIT[a.verdict]
+
+
+@click.command("assess-many")
+@click.argument("source", metavar="DIR|TABLE|FILE")
+@click.option("-o", "--output", required=True, type=PATH, help="Table to write: .parquet or .csv.")
+@click.option("--base", type=PATH, help="Design that the rows of a table change.")
+@click.option(
+    "--over",
+    multiple=True,
+    metavar="FIELD=V1,V2,…",
+    help="Every combination of these values of each design: may be given more than once.",
+)
+@click.option(
+    "--space",
+    type=click.Choice(list(SPACES)),
+    default="default",
+    show_default=True,
+    help="Plans that are searched.",
+)
+@click.option("--scheduler", help="Address of a Dask scheduler (tcp://…).")
+@click.option("--jobs", type=click.IntRange(1, 512), help="Processes here; as many as cores.")
+@click.option("--force", is_flag=True, help="Replace the table if it exists.")
+def assess_many(
+    source: str,
+    output: str,
+    base: str | None,
+    over: Sequence[str],
+    space: str,
+    scheduler: str | None,
+    jobs: int | None,
+    force: bool,
+) -> int:
+    """Assess the designs of a folder, of the rows of a table (columns are fields such as
+    cluster.devices) or of a grid of fields, over Dask; write a row each: plan, figures, verdict,
+    error.
+
+    A run that is stopped (Ctrl-C) goes on where it was when the same command is given again.
+    Exit 0; 3 stopped; 2 the call is wrong.
+    """
+    if Path(output).suffix not in (".parquet", ".csv"):
+        raise DesignError("-o", output, "a name that ends in .parquet or .csv")
+    check_new(output, force)
+    axes = axes_of(over)
+    partial = Path(f"{output}.partial")
+    bar = Bar(True)
+    where = on_scheduler(scheduler) if scheduler else nullcontext()
+    with where, bar.watching(), _workers(scheduler, jobs) as workers:
+        rows = assess_jobs(
+            source,
+            base=base,
+            over=axes,
+            space=space,
+            scheduler=workers,
+            progress=bar,
+            partial=partial,
+        )
+    if bar.stopped:
+        done = several(len(rows), "row")
+        tell(f"stopped: {done} in {plain(partial, 200)}; the same command goes on")
+        return VIOLATED
+    write_table(output, rows)
+    partial.unlink(missing_ok=True)
+    verdicts = [str(row["verdict"]) for row in rows]
+    counted = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
+    click.echo(f"Wrote {several(len(rows), 'design')} to {plain(output, 200)}: {counted}")
+    return 0
+
+
+@contextmanager
+def _workers(scheduler: str | None, jobs: int | None) -> Iterator[Any]:
+    """A Dask scheduler: the one that is named, or processes of this machine for as long as the work
+    takes; None for one process."""
+    count = jobs or cpu_count() or 1
+    if scheduler or count == 1:
+        yield scheduler
+        return
+    try:
+        import distributed
+    except ImportError:
+        raise DesignError(
+            "--jobs",
+            count,
+            "--jobs 1, or pip install 'scantling[dask]'",
+            problem="needs Dask, which is not installed",
+        ) from None
+    cluster = distributed.LocalCluster(  # type: ignore[no-untyped-call]  # without types
+        n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    )
+    with cluster, distributed.Client(cluster) as client:  # type: ignore[no-untyped-call]  # likewise
+        yield client

@@ -1,0 +1,377 @@
+"""What a change of a design does: what was asked differently, what that did to verdict, plan and
+figures, and how much of it comes from which change.
+
+Each change is applied alone to the first design; what all of them together do beyond the sum is
+the interaction.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from scantling.advise.comparison import PLAN
+from scantling.base.cells import markdown_cell
+from scantling.base.errors import DesignError
+from scantling.base.quantities.table import quantity, show
+from scantling.base.records import Known, record
+from scantling.base.show import NONE, is_number, params, percent, value_text
+from scantling.design.design import Design
+from scantling.verdict.assess import assess
+from scantling.verdict.record import Assessment
+from scantling.verdict.verdicts import VERDICTS
+
+from .sources import companions
+from .state import KEYS, State, label, same, state
+
+CAUSES = 12  # changes up to which each is a cause of its own, else each section
+MANY = 1e6  # from here a number is said with a suffix
+COLUMNS = KEYS[:6]  # figures of the tables
+INTERACTION = "interaction"
+PROGRAM = "catalogue, constants and program"
+TITLES = ("name", "notes")  # what decides nothing
+Deltas = Mapping[str, Known]  # key of a figure -> after - before, None where one of them has none
+
+
+@record
+class Change:
+    """A field that two designs state differently; None where one leaves it out. `of` is what is
+    put into the first design to have it."""
+
+    path: str
+    before: Any
+    after: Any
+    of: Any
+
+    def text(self) -> str:
+        """The change in words."""
+        return f"{self.path} {_said(self.before)} → {_said(self.after)}"
+
+
+@record
+class Cause:
+    """What one change, or those of one section, do alone."""
+
+    name: str
+    changes: tuple[Change, ...]
+    verdict: str  # with these alone; empty where that is no design
+    refused: str  # why it is none
+    deltas: Deltas
+
+    def share(self, key: str, whole: Known) -> Known:
+        """Of the whole change of a figure."""
+        part = self.deltas.get(key)
+        if part is None or not whole:
+            return None
+        return part / whole
+
+
+@record
+class Difference:
+    """Two designs, and what lies between them."""
+
+    before: State
+    after: State
+    asked: tuple[Change, ...]
+    plan: tuple[Change, ...]
+    causes: tuple[Cause, ...]  # the last is the interaction, where there are several
+    deltas: Deltas
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs that decides."""
+        moved = any(self.deltas[key] for key in COLUMNS)
+        return not (self.asked or self.plan or moved or self.before.verdict != self.after.verdict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The keys of `diff --json`."""
+        return {
+            "before": {"name": self.before.name, "verdict": self.before.verdict},
+            "after": {"name": self.after.name, "verdict": self.after.verdict},
+            "asked": [_change_row(one) for one in self.asked],
+            "plan": [_change_row(one) for one in self.plan],
+            "figures": {
+                key: {
+                    "label": label(key),
+                    "before": _figure_row(self.before, key),
+                    "after": _figure_row(self.after, key),
+                    "change": self.deltas[key],
+                }
+                for key in KEYS
+                if self.before.value(key) is not None or self.after.value(key) is not None
+            },
+            "causes": [
+                {
+                    "cause": cause.name,
+                    "changes": [_change_row(one) for one in cause.changes],
+                    "verdict": cause.verdict or None,
+                    "refused": cause.refused or None,
+                    "change": dict(cause.deltas),
+                    "share": {key: cause.share(key, self.deltas[key]) for key in KEYS},
+                }
+                for cause in self.causes
+            ],
+        }
+
+    def verdict_line(self) -> str:
+        """The verdicts in words."""
+        names = [VERDICTS[one.verdict].name for one in (self.before, self.after)]
+        return names[0] if names[0] == names[1] else f"{names[0]} → {names[1]}"
+
+    def table(self) -> list[list[str]]:
+        """Heads and rows: before, after, the change, and each cause with its share of it."""
+        rows = [["", *(label(key) for key in COLUMNS), "verdict"]]
+        for name, one in (("before", self.before), ("after", self.after)):
+            cells = [show(key, one.value(key)) for key in COLUMNS]
+            rows.append([name, *cells, VERDICTS[one.verdict].name])
+        rows.append(["change", *(_delta(key, self.deltas[key]) for key in COLUMNS), ""])
+        for cause in self.causes:
+            cells = [self._part(cause, key) for key in COLUMNS]
+            verdict = VERDICTS[cause.verdict].name if cause.verdict else ""
+            if cause.refused:
+                verdict = "not possible alone"
+            rows.append([cause.name, *cells, verdict])
+        return rows
+
+    def _part(self, cause: Cause, key: str) -> str:
+        """What a cause does to a figure, with its share of the whole change."""
+        delta = cause.deltas.get(key)
+        if not delta:
+            return "" if delta is None else "0"
+        share = cause.share(key, self.deltas[key])
+        return _delta(key, delta) + ("" if share is None else f" ({percent(share, 0)})")
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """(name, text) of what precedes the table."""
+        yield "Designs", f"{self.before.name} → {self.after.name}"
+        yield "Verdict", self.verdict_line()
+        for name, changes in (("Asked", self.asked), ("Plan", self.plan)):
+            yield name, "; ".join(one.text() for one in changes) or "the same"
+        for line in self.after.missed:
+            yield "Missed", line
+
+    def figure_rows(self) -> list[list[str]]:
+        """A row a figure: label, before, after, the change."""
+        return [
+            [
+                label(key),
+                show(key, self.before.value(key)),
+                show(key, self.after.value(key)),
+                _delta(key, self.deltas[key]),
+            ]
+            for key in KEYS
+            if self.before.value(key) is not None or self.after.value(key) is not None
+        ]
+
+    def cause_lines(self) -> Iterator[tuple[str, str]]:
+        """(cause, what it does to each figure that it moves, with its share of the whole)."""
+        for cause in self.causes:
+            if cause.refused:
+                yield cause.name, f"is no design alone: {cause.refused}"
+                continue
+            parts = [f"{label(k)} {self._part(cause, k)}" for k in COLUMNS if cause.deltas.get(k)]
+            text = ", ".join(parts) or "moves nothing"
+            if cause.verdict:
+                text += f"; {VERDICTS[cause.verdict].name}"
+            yield cause.name, text
+
+    def markdown(self) -> str:
+        """The difference for a pull request."""
+        head, *rows = self.table()
+        lines = [f"**{name}** {markdown_cell(text)}" for name, text in self.lines()]
+        table = [head, ["---", *(["---:"] * (len(head) - 1))], *rows]
+        lines += [
+            f"{markdown_cell(cause.name)} is no design alone: {markdown_cell(cause.refused)}"
+            for cause in self.causes
+            if cause.refused
+        ]
+        return (
+            "\n\n".join(lines)
+            + "\n\n"
+            + "\n".join("| " + " | ".join(map(markdown_cell, row)) + " |" for row in table)
+            + "\n"
+        )
+
+
+def diff(before: Design, after: Design) -> Difference:
+    """What lies between two designs. Raises DesignError for one that is wrong."""
+    first = assess(before)
+    return between(state(first), first, state(assess(after, like=first)), after)
+
+
+def between(
+    before: State, base: Assessment, after: State, design: Design, now: State | None = None
+) -> Difference:
+    """What lies between two states, of which either may be that of a lock.
+
+    base : the assessment of the first design as it is now; its causes count from there.
+    design : the second one. now : its state as it is now, where `after` is another.
+    """
+    asked = tuple(changes(before.design, design))
+    deltas = _deltas(before, after)
+    causes = [_cause(base, name, group) for name, group in _groups(asked)]
+    program = _sum([_deltas(before, state(base)), _deltas(now or after, after)])
+    if any(value is not None and value != 0.0 for value in program.values()):
+        causes.insert(
+            0, Cause(name=PROGRAM, changes=(), verdict=base.verdict, refused="", deltas=program)
+        )
+    if len(causes) > 1 or any(cause.refused for cause in causes):
+        rest = _rest(before, deltas, causes)
+        causes.append(Cause(name=INTERACTION, changes=(), verdict="", refused="", deltas=rest))
+    return Difference(
+        before=before,
+        after=after,
+        asked=asked,
+        plan=tuple(_plan_changes(before, after)),
+        causes=tuple(causes),
+        deltas=deltas,
+    )
+
+
+def changes(before: Design, after: Design) -> Iterator[Change]:
+    """The fields in which two designs differ, lists whole; a file that both name counts by its
+    content."""
+    for path, one, other in _differing(before.data(), after.data(), ""):
+        yield Change(path=path, before=one, after=other, of=_moved(after, path, other))
+    one_files, other_files = companions(before.data()), companions(after.data())
+    for field, name in one_files.items():
+        if other_files.get(field) != name:
+            continue
+        contents = [_content(design, name) for design in (before, after)]
+        if contents[0] != contents[1]:
+            of = str((after.folder / name).resolve())
+            yield Change(path=field, before=name, after=f"{name}, changed", of=of)
+
+
+def _moved(after: Design, path: str, value: Any) -> Any:
+    """The value of a field of another design; the path of a file leads from its folder."""
+    files = companions(after.data())
+    if path in files:
+        return str((after.folder / files[path]).resolve())
+    if path == "model" and "model.hf_config" in files and isinstance(value, Mapping):
+        return {**value, "hf_config": str((after.folder / files["model.hf_config"]).resolve())}
+    return value
+
+
+def _content(design: Design, name: str) -> bytes | None:
+    try:
+        return (design.folder / name).read_bytes()
+    except OSError:
+        return None
+
+
+def _differing(
+    one: Mapping[str, Any], other: Mapping[str, Any], prefix: str
+) -> Iterator[tuple[str, Any, Any]]:
+    """(dotted path, value, other value) where nested fields differ."""
+    for key in dict.fromkeys([*one, *other]):
+        path, a, b = f"{prefix}{key}", one.get(key), other.get(key)
+        if a == b or path in TITLES:
+            continue
+        section = prefix == "" and key != "model"  # a section that is not there says nothing
+        a_fields = {} if section and a is None else a
+        b_fields = {} if section and b is None else b
+        if isinstance(a_fields, Mapping) and isinstance(b_fields, Mapping):
+            yield from _differing(a_fields, b_fields, f"{path}.")
+        else:
+            yield path, a, b
+
+
+def _groups(asked: Sequence[Change]) -> Iterator[tuple[str, tuple[Change, ...]]]:
+    """The changes one by one, or where they are many by their sections."""
+    if len(asked) <= CAUSES:
+        for one in asked:
+            yield one.path, (one,)
+        return
+    by_section: dict[str, list[Change]] = {}
+    for one in asked:
+        by_section.setdefault(one.path.partition(".")[0], []).append(one)
+    for section, group in by_section.items():
+        yield section if len(group) > 1 else group[0].path, tuple(group)
+
+
+def _cause(base: Assessment, name: str, group: tuple[Change, ...]) -> Cause:
+    """What some changes do alone."""
+    try:
+        alone = assess(base.design.change({one.path: one.of for one in group}), like=base)
+    except DesignError as error:
+        return Cause(name=name, changes=group, verdict="", refused=str(error), deltas=_nothing())
+    deltas = _deltas(state(base), state(alone))
+    return Cause(name=name, changes=group, verdict=alone.verdict, refused="", deltas=deltas)
+
+
+def _nothing() -> dict[str, Known]:
+    return dict.fromkeys(KEYS, None)
+
+
+def _deltas(before: State, after: State) -> dict[str, Known]:
+    """After - before of each figure that both have."""
+    deltas = _nothing()
+    for key in KEYS:
+        one, other = before.value(key), after.value(key)
+        if one is not None and other is not None:
+            deltas[key] = 0.0 if same(one, other) else other - one
+    return deltas
+
+
+def _sum(deltas: Iterable[Deltas]) -> dict[str, Known]:
+    """Sums by figure of what is known."""
+    sums = _nothing()
+    for one in deltas:
+        for key in KEYS:
+            part = one[key]
+            if part is not None:
+                sums[key] = (sums[key] or 0.0) + part
+    return sums
+
+
+def _rest(before: State, whole: Deltas, causes: Iterable[Cause]) -> dict[str, Known]:
+    """What the causes leave of the whole change of each figure."""
+    parts = _sum(cause.deltas for cause in causes)
+    rest = _nothing()
+    for key in KEYS:
+        change = whole[key]
+        if change is not None:
+            left = change - (parts[key] or 0.0)
+            value = before.value(key) or 0.0
+            rest[key] = 0.0 if same(value, value + left) else left
+    return rest
+
+
+def _plan_changes(before: State, after: State) -> Iterator[Change]:
+    """The fields in which two plans differ."""
+    one, other = before.plan or {}, after.plan or {}
+    for field in PLAN:
+        if one.get(field) != other.get(field):
+            a, b = one.get(field), other.get(field)
+            yield Change(path=field, before=a, after=b, of=b)
+
+
+def _said(value: Any) -> str:
+    """A value as people read it."""
+    if value is None:
+        return "not given"
+    if is_number(value) and abs(value) >= MANY:
+        return params(value)
+    return value_text(value)
+
+
+def _delta(key: str, delta: Known) -> str:
+    """A change of a figure with its sign; shares in points."""
+    if delta is None:
+        return NONE
+    if delta == 0:
+        return "0"
+    sign = "+" if delta > 0 else "−"
+    if quantity(key).kind == "share":
+        return f"{sign}{abs(delta) * 100:.2f} points"
+    return sign + show(key, abs(delta))
+
+
+def _change_row(one: Change) -> dict[str, Any]:
+    return {"field": one.path, "before": one.before, "after": one.after}
+
+
+def _figure_row(one: State, key: str) -> dict[str, Known] | None:
+    figure = one.figures.get(key)
+    if figure is None:
+        return None
+    return {"value": figure.value, "low": figure.low, "high": figure.high}

@@ -1,0 +1,329 @@
+"""Thousands of designs as a table: the files of a folder, the rows of a table or a grid of fields,
+assessed here or over Dask, one row each with plan, figures, verdict and error.
+
+What is done is kept beside the output as it comes, so that a run that was stopped goes on.
+"""
+
+import csv
+import io
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from json import dumps, loads
+from pathlib import Path
+from typing import Any
+
+from scantling.api import DesignLike, designed
+from scantling.base.cells import spreadsheet_cell
+from scantling.base.errors import DesignError, plain
+from scantling.base.files import read_text, write_text, write_whole
+from scantling.base.json import clean
+from scantling.base.records import record
+from scantling.catalogue.words import Axis
+from scantling.design import file as design_yaml
+from scantling.design.design import Design
+from scantling.plans.remote import Progress, across
+from scantling.plans.space import space_of
+from scantling.verdict.assess import assess
+
+from .check import designs_under
+from .inputs import digest, inputs_hash
+from .state import KEYS, state
+
+CHUNK = 8  # designs that one task takes
+MAX_TABLE_BYTES = 200_000_000
+PARQUET, CSV = ".parquet", ".csv"
+FILE = "design"  # column of a table that names a file of its own
+PLAN = (
+    *(axis.value for axis in Axis),
+    "sharding",
+    "schedule",
+    "micro_batch",
+    "grad_accum",
+    "recompute",
+    "offload",
+    "precision",
+)
+REFUSED = "refused"  # verdict of a row that is no design
+Row = dict[str, Any]  # column -> value
+
+
+@record
+class Job:
+    """One design to assess: its place in the table, what it is called, its data, what was varied,
+    and the error that it began with."""
+
+    number: int
+    name: str
+    data: Mapping[str, Any]
+    folder: str
+    varied: Mapping[str, Any]
+    error: str = ""
+
+    @property
+    def key(self) -> str:
+        """Text that is equal for equal designs of a table."""
+        return digest([self.number, self.name, clean(self.data), clean(self.varied), self.error])
+
+
+def jobs_of(source: str, base: DesignLike | None, over: Mapping[str, Iterable[Any]]) -> list[Job]:
+    """The designs that a folder, a design file or a table names, each under every combination of
+    the fields in `over`. Raises DesignError for a source that holds none."""
+    path = Path(source)
+    if path.suffix in (CSV, PARQUET):
+        stated = _of_table(path, base)
+    else:
+        stated = _of_files([str(p) for p in designs_under([path])])
+    grid = [dict(zip(over, at)) for at in itertools.product(*over.values())]
+    jobs: list[Job] = []
+    for one in stated:
+        for at in grid:
+            jobs.append(
+                Job(
+                    number=len(jobs),
+                    name=one.name,
+                    data=one.data,
+                    folder=one.folder,
+                    varied={**one.varied, **at},
+                    error=one.error,
+                )
+            )
+    if not jobs:
+        raise DesignError(plain(source, 200), problem="holds no design")
+    return jobs
+
+
+def _of_files(files: Iterable[str]) -> Iterator[Job]:
+    for file in files:
+        yield _file_job(file, {})
+
+
+def _file_job(file: str, varied: Mapping[str, Any]) -> Job:
+    """The job of a design file; one that is wrong has its error."""
+    try:
+        design = Design.read(file)
+    except DesignError as error:
+        return Job(number=0, name=file, data={}, folder=".", varied=varied, error=str(error))
+    folder = str(design.folder)
+    return Job(number=0, name=file, data=design.data(), folder=folder, varied=varied)
+
+
+def _of_table(path: Path, base: DesignLike | None) -> Iterator[Job]:
+    """The jobs of a table: columns are dotted paths of fields, `design` a file of the row's own,
+    relative to the table."""
+    rows = _read_parquet(path) if path.suffix == PARQUET else _read_csv(path)
+    design = None if base is None else designed(base)
+    for number, row in enumerate(rows, 1):
+        fields = {k: v for k, v in row.items() if k != FILE and v is not None}
+        file = row.get(FILE)
+        if file:
+            yield _file_job(str(path.parent / str(file)), fields)
+        elif design is not None:
+            yield Job(
+                number=0,
+                name=f"row {number}",
+                data=design.data(),
+                folder=str(design.folder),
+                varied=fields,
+            )
+        else:
+            raise DesignError(
+                "--base",
+                problem=f"is not given, and row {number} of the table names no design",
+                allowed=f"a design file that the rows change, or a column {FILE}",
+            )
+
+
+def _read_csv(path: Path) -> list[Row]:
+    text = read_text(path, "a table with a column a field", MAX_TABLE_BYTES)
+    reader = csv.DictReader(io.StringIO(text))
+    rows: list[Row] = []
+    for row in reader:
+        if None in row:
+            problem = f"row {len(rows) + 1} has more cells than the header"
+            raise DesignError(plain(path, 200), problem=problem)
+        rows.append({name: _cell(value) for name, value in row.items()})
+    return rows
+
+
+def _cell(text: str | None) -> Any:
+    """A cell as YAML has it; None where it is blank."""
+    if text is None or not text.strip():
+        return None
+    return design_yaml.load(text)
+
+
+def _arrow(what: str) -> tuple[Any, Any]:
+    """pyarrow, and its part that reads and writes Parquet. Raises DesignError with the line that
+    installs it."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ModuleNotFoundError:
+        raise DesignError(
+            what,
+            problem="needs pyarrow, which is not installed",
+            allowed="pip install 'scantling[many]', or a name that ends in .csv",
+        ) from None
+    return pyarrow, parquet
+
+
+def _read_parquet(path: Path) -> list[Row]:
+    _, parquet = _arrow(plain(path, 200))
+    try:
+        rows: list[Row] = parquet.read_table(path).to_pylist()
+    except (OSError, ValueError) as error:
+        raise DesignError(
+            plain(path, 200), problem=f"is no Parquet table ({plain(error, 100)})"
+        ) from None
+    return rows
+
+
+def assess_job(job: Job, space: str) -> Row:
+    """The row of one design. Whatever goes wrong with it stands in its row."""
+    row: Row = {
+        "number": job.number,
+        "design": job.name,
+        **job.varied,
+        "verdict": REFUSED,
+        "error": job.error or None,
+    }
+    if job.error:
+        return row
+    try:
+        design = Design.from_data(job.data, job.folder)
+        if job.varied:
+            design = design.change(job.varied)
+        now = state(assess(design, space=space))
+    except DesignError as error:
+        return row | {"error": str(error)}
+    except Exception as error:  # one design of thousands, whose row says so
+        return row | {"verdict": "failed", "error": f"{type(error).__name__}: {plain(error, 300)}"}
+    plan = now.plan or {}
+    row |= {"name": now.name, "verdict": now.verdict, "missed": "; ".join(now.missed) or None}
+    row |= {f"plan.{field}": plan.get(field) for field in PLAN}
+    for key in KEYS:
+        figure = now.figures.get(key)
+        row[key] = None if figure is None else figure.value
+        if figure is not None and figure.low is not None:
+            row |= {f"{key}.low": figure.low, f"{key}.high": figure.high}
+    cleaned: Row = clean(row)
+    return cleaned
+
+
+def _rows(jobs: Sequence[Job], space: str) -> list[tuple[str, Row]]:
+    """(key, row) of each of some jobs."""
+    return [(job.key, assess_job(job, space)) for job in jobs]
+
+
+def assess_many(
+    source: str,
+    *,
+    base: DesignLike | None = None,
+    over: Mapping[str, Iterable[Any]] | None = None,
+    space: str = "default",
+    scheduler: Any = None,
+    progress: Progress | None = None,
+    partial: str | Path | None = None,
+) -> list[Row]:
+    """A row for each design of a folder, a design file or a table, in order.
+
+    source : a folder of designs, one design, or a table (CSV, Parquet) whose columns are dotted
+    paths of fields. base : the design that the rows of a table change. over : {dotted path:
+    values}, every combination of each design. space : coarse, default or wide.
+    scheduler : address of a Dask scheduler, or a distributed.Client; None works here, one after
+    the other. progress : function(done, of), may return False to stop: the rows so far are
+    returned. partial : file that keeps rows as they come, and from which a run goes on.
+    Raises DesignError for a source that holds no design.
+    """
+    space_of(space)
+    jobs = jobs_of(source, base, over or {})
+    done = _read_partial(partial, space) if partial else {}
+    left = [job for job in jobs if job.key not in done]
+    before = len(jobs) - len(left)
+
+    def arrived(rows: list[tuple[str, Row]]) -> None:
+        done.update(rows)
+        if partial:
+            with open(partial, "a", encoding="utf-8") as file:
+                for key, row in rows:
+                    line = dumps([key, clean(row)], allow_nan=False, ensure_ascii=False)
+                    file.write(line + "\n")
+
+    def moved_on(count: int, _: int) -> Any:
+        return None if progress is None else progress(before + count, len(jobs))
+
+    if partial and not Path(partial).exists():
+        write_text(partial, dumps(_stamp(space)) + "\n")
+    tasks = [(left[i : i + CHUNK], space) for i in range(0, len(left), CHUNK)]
+    across(_rows, tasks, scheduler, moved_on, len(left), CHUNK, arrived)
+    return [done[job.key] for job in jobs if job.key in done]
+
+
+def _stamp(space: str) -> dict[str, str]:
+    """What rows that are kept were worked out with."""
+    return {"space": space, "inputs": inputs_hash()}
+
+
+def _read_partial(path: str | Path, space: str) -> dict[str, Row]:
+    """The rows that a stopped run kept, where the same program kept them; a line that was cut off
+    is left out. Raises DesignError for a file that is something else."""
+    if not Path(path).exists():
+        return {}
+    lines = read_text(path, "rows of a stopped run", MAX_TABLE_BYTES).splitlines()
+    rows: dict[str, Row] = {}
+    for number, line in enumerate(lines):
+        try:
+            data = loads(line)
+        except ValueError:
+            if number and number == len(lines) - 1:
+                break
+            data = None
+        if number == 0 and data != _stamp(space):
+            raise DesignError(
+                plain(path, 200),
+                problem="was kept by another run (space, catalogue or program)",
+                allowed="take it away, or name another output",
+            )
+        if number:
+            if not (isinstance(data, list) and len(data) == 2 and isinstance(data[1], dict)):
+                raise DesignError(plain(path, 200), problem=f"line {number + 1} is no row")
+            rows[str(data[0])] = data[1]
+    return rows
+
+
+def write_table(path: str, rows: Sequence[Row]) -> None:
+    """Write rows as Parquet or CSV, by the ending of the name; columns in the order in which they
+    first appear."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    if Path(path).suffix == PARQUET:
+        arrow, parquet = _arrow(plain(path, 200))
+        data = {name: _column([row.get(name) for row in rows]) for name in columns}
+        sink = io.BytesIO()
+        parquet.write_table(arrow.table(data), sink)
+        write_whole(Path(path), sink.getvalue())
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_text(row.get(name)) for name in columns])
+    write_text(path, text.getvalue(), force=True)
+
+
+def _column(values: list[Any]) -> list[Any]:
+    """Values of one kind: numbers with their kind, words as text, the rest as JSON."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} and kinds:
+        return [None if v is None else float(v) for v in values] if float in kinds else values
+    if len(kinds) <= 1 and kinds <= {str, bool}:
+        return values
+    return [None if v is None else _text(v) for v in values]
+
+
+def _text(value: Any) -> str:
+    """A value as a cell; text that a spreadsheet would take for a formula behind an apostrophe."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return spreadsheet_cell(value)
+    return str(value) if isinstance(value, (int, float)) else dumps(clean(value))

@@ -1,0 +1,309 @@
+"""Locks and checks: what is recorded, what a moved row or constant is called, and the formats that
+continuous integration reads."""
+
+from __future__ import annotations
+
+import json
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from scantling.base.errors import DesignError
+from scantling.cli.app import main
+from scantling.design.design import Design
+from scantling.verdict.assess import assess
+from scantling_code.check import Kind, Rules, check, check_one, designs_under
+from scantling_code.lock import lock, lock_path, read_lock, write_lock
+from scantling_code.reports import junit, sarif
+
+BASE = {
+    "scantling": 1,
+    "model": "llama-2-13b",
+    "cluster": {"accelerator": "h100-sxm", "devices": 64},
+    "job": {"tokens": 1e11, "seq_len": 4096, "global_batch": 128},
+}
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    """A lock as it is written."""
+    return lock(Design.from_data(BASE)).to_text()
+
+
+@pytest.fixture
+def locked(tmp_path, text):
+    """A design file with its lock."""
+    file = tmp_path / "run.yaml"
+    Design.from_data(BASE).write(file)
+    lock_path(file).write_text(text)
+    return file
+
+
+def edited(file, edit) -> None:
+    """Change the lock of a design."""
+    data = json.loads(lock_path(file).read_text())
+    edit(data)
+    lock_path(file).write_text(json.dumps(data))
+
+
+def test_a_lock_holds_what_the_assessment_says(text, locked):
+    assessment = assess(Design.from_data(BASE))
+    one = read_lock(lock_path(locked))
+    assert one.state.verdict == assessment.verdict and one.state.plan == assessment.plan
+    assert one.state.value("likely.days") == pytest.approx(assessment.likely.days)
+    assert one.state.figures["likely.days"].high == pytest.approx(assessment.likely.days_high)
+    rows = one.inputs.rows
+    assert rows["accelerators/h100-sxm"]["hbm_bytes_per_s"] == 3.35e12
+    assert {"models/llama-2-13b", "families/hopper", "fabrics/nvlink4"} <= rows.keys()
+    assert one.inputs.constants["gemm"] == pytest.approx(
+        float(assessment.chosen.case.constants.gemm), rel=1e-8
+    )
+    assert one.to_text() == text
+
+
+def test_a_design_that_holds_passes(locked):
+    assert check_one(str(locked), Rules(locked=True)).passed
+
+
+def test_a_moved_figure_names_the_row_and_the_constant(locked):
+    def edit(data):
+        data["figures"]["step_s"]["value"] *= 1.03
+        data["inputs"]["rows"]["accelerators/h100-sxm"]["hbm_bytes_per_s"] = 3.0e12
+        data["inputs"]["constants"]["gemm"] = 0.5
+
+    edited(locked, edit)
+    (finding,) = check_one(str(locked), Rules()).findings
+    assert finding.kind == Kind.MOVED and finding.field == "step_s"
+    assert "accelerators/h100-sxm: hbm_bytes_per_s" in finding.text
+    assert "constant gemm 0.5" in finding.text
+    assert check_one(str(locked), Rules(tolerance=0.05)).passed
+
+
+def test_a_moved_verdict_is_found_at_any_tolerance(locked):
+    edited(locked, lambda data: data.update(verdict="constraint-missed"))
+    (finding,) = check_one(str(locked), Rules(tolerance=1.0)).findings
+    assert finding.field == "verdict"
+
+
+def test_another_program_is_named_where_no_row_moved(locked):
+    def edit(data):
+        data["figures"]["goodput"]["value"] = 0.5
+        data["inputs"]["program"]["version"] = "0.0.1"
+
+    edited(locked, edit)
+    (finding,) = check_one(str(locked), Rules()).findings
+    assert "program 0.0.1 → " in finding.text
+
+
+def test_a_design_changed_since_is_stale(locked):
+    Design.from_data(BASE).change({"cluster.devices": 128}).write(locked, force=True)
+    (finding,) = check_one(str(locked), Rules()).findings
+    assert finding.kind == Kind.STALE and "cluster.devices 64 → 128" in finding.text
+
+
+def test_a_name_or_a_note_does_not_stale_a_lock(locked):
+    Design.from_data(BASE).change({"name": "x", "notes": "y"}).write(locked, force=True)
+    assert check_one(str(locked), Rules()).passed
+
+
+def test_constraints_refusals_and_missing_locks_fail(tmp_path):
+    missed, wrong = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    Design.from_data(BASE | {"constraints": {"deadline_days": 0.5}}).write(missed)
+    wrong.write_text("scantling: 1\nmodel: lama-2-13b\ncluster: {accelerator: h100-sxm}\n")
+    results = check([tmp_path], Rules(locked=True), jobs=1)
+    kinds = [[f.kind for f in one.findings] for one in results]
+    assert kinds == [[Kind.CONSTRAINT, Kind.UNLOCKED], [Kind.REFUSED]]
+
+
+def test_what_is_no_design_is_left_out(tmp_path):
+    (tmp_path / "values.yaml").write_text("replicas: 3\n")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "run.yaml").write_text("scantling: 1\n")
+    with pytest.raises(DesignError, match="holds no design"):
+        designs_under([tmp_path])
+    (tmp_path / "run.yml").write_text("scantling: 1\n{")
+    assert [p.name for p in designs_under([tmp_path])] == ["run.yml"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "",
+        "[]",
+        "{}",
+        "nan",
+        '{"scantling_lock": 2}',
+        '{"scantling_lock": 1, "design": 3}',
+        "{" * 500,
+        '{"a": ' * 30 + "1" + "}" * 30,
+        '{"__class__": "x", "scantling_lock": 1}',
+        "\0",
+    ],
+)
+def test_a_hostile_lock_is_one_line(locked, lines, capsys):
+    lock_path(locked).write_text(lines)
+    assert main(["check", str(locked)]) == 3
+    assert "Traceback" not in capsys.readouterr().err
+    (finding,) = check_one(str(locked), Rules()).findings
+    assert finding.kind == Kind.REFUSED and "\n" not in finding.text
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda data: data.update(verdict="fine"),
+        lambda data: data["figures"].update(luck={"value": 1.0}),
+        lambda data: data["figures"]["step_s"].update(value="fast"),
+        lambda data: data["asked"].update(model={"like": ["x"]}),
+        lambda data: data["inputs"].update(more=1),
+        lambda data: data["asked"].pop("cluster"),
+    ],
+)
+def test_a_lock_that_was_edited_wrongly_is_refused(locked, edit):
+    edited(locked, edit)
+    with pytest.raises(DesignError):
+        read_lock(lock_path(locked))
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """Designs that pass, miss, moved and are wrong, some with odd names."""
+    folder = tmp_path_factory.mktemp("designs")
+    good = folder / "good & <well>.yaml"
+    Design.from_data(BASE).write(good)
+    write_lock(good, lock(Design.read(good)))
+    Design.from_data(BASE | {"constraints": {"deadline_days": 0.5}}).write(folder / "missed.yaml")
+    (folder / "wrong.yaml").write_text('scantling: 1\nmodel: "lama\\u0007]]>"\ncluster: 3\n')
+    return check([folder], Rules(), jobs=1)
+
+
+def test_junit_is_read_by_its_parser(results):
+    root = ElementTree.fromstring(junit(results))
+    (suite,) = root.findall("testsuite")
+    counts = {name: suite.get(name) for name in ("tests", "failures", "errors")}
+    assert counts == {"tests": "3", "failures": "1", "errors": "1"}
+    cases = {case.get("name"): case for case in suite.findall("testcase")}
+    assert cases["good & <well>.yaml"].find("failure") is None
+    assert cases["missed.yaml"].find("failure").get("type") == "constraint"
+    assert cases["wrong.yaml"].find("error").get("message")
+
+
+def test_junit_before_the_parser_of_others(results, tmp_path):
+    parser = pytest.importorskip("junitparser")
+    file = tmp_path / "j.xml"
+    file.write_text(junit(results), encoding="utf-8")
+    (suite,) = parser.JUnitXml.fromfile(str(file))
+    assert (suite.tests, suite.failures, suite.errors) == (3, 1, 1)
+
+
+# what SARIF 2.1.0 (OASIS, 2020) asks of the parts that are written here: sections 3.13, 3.14, 3.19,
+# 3.27, 3.28, 3.29 and 3.30
+TEXT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
+SARIF = {
+    "type": "object",
+    "required": ["version", "runs"],
+    "properties": {
+        "version": {"const": "2.1.0"},
+        "runs": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["tool"],
+                "properties": {
+                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                    "tool": {
+                        "required": ["driver"],
+                        "properties": {
+                            "driver": {
+                                "required": ["name"],
+                                "properties": {
+                                    "rules": {
+                                        "uniqueItems": True,
+                                        "items": {
+                                            "required": ["id"],
+                                            "properties": {"shortDescription": TEXT},
+                                        },
+                                    }
+                                },
+                            }
+                        },
+                    },
+                    "results": {
+                        "items": {
+                            "required": ["message"],
+                            "properties": {
+                                "message": TEXT,
+                                "level": {"enum": ["none", "note", "warning", "error"]},
+                                "ruleIndex": {"type": "integer", "minimum": -1},
+                                "locations": {
+                                    "items": {
+                                        "properties": {
+                                            "physicalLocation": {
+                                                "required": ["artifactLocation"],
+                                                "properties": {
+                                                    "artifactLocation": {
+                                                        "required": ["uri"],
+                                                        "properties": {
+                                                            "uri": {
+                                                                "type": "string",
+                                                                "pattern": "^[^ <>\\\\]+$",
+                                                            }
+                                                        },
+                                                    },
+                                                    "region": {
+                                                        "properties": {
+                                                            "startLine": {
+                                                                "type": "integer",
+                                                                "minimum": 1,
+                                                            }
+                                                        }
+                                                    },
+                                                },
+                                            }
+                                        }
+                                    }
+                                },
+                            },
+                        }
+                    },
+                },
+            },
+        },
+    },
+}
+
+
+def test_sarif_is_what_its_standard_asks_for(results):
+    log = json.loads(sarif(results))
+    jsonschema.validate(log, SARIF)
+    (run,) = log["runs"]
+    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
+    assert [rules[result["ruleIndex"]] for result in run["results"]] == [
+        result["ruleId"] for result in run["results"]
+    ]
+    assert {result["ruleId"] for result in run["results"]} == {"constraint", "refused"}
+
+
+def test_the_command_ends_with_0_or_3(locked, tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    reports = ["--junit", str(out / "j.xml"), "--sarif", str(out / "s.sarif")]
+    assert main(["check", str(locked), *reports]) == 0
+    assert "all hold" in capsys.readouterr().out
+    assert {p.name for p in out.iterdir()} == {"j.xml", "s.sarif"}
+    edited(locked, lambda data: data["figures"]["goodput"].update(value=0.5))
+    assert main(["check", str(locked), "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)[0]["findings"][0]["field"] == "goodput"
+    assert main(["diff", str(locked)]) == 0
+    assert "catalogue, constants and program" in capsys.readouterr().out
+    assert main(["lock", str(locked)]) == 0 and main(["check", str(locked)]) == 0
+    assert main(["check", str(out)]) == 2
+
+
+@pytest.mark.slow
+def test_processes_give_the_same_as_one(tmp_path):
+    for i in range(6):
+        Design.from_data(BASE).change({"cluster.devices": 64 * (1 + i)}).write(
+            tmp_path / f"{i}.yaml"
+        )
+    assert check([tmp_path], Rules(), jobs=2) == check([tmp_path], Rules(), jobs=1)
