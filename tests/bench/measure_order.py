@@ -3,11 +3,11 @@
     python tests/bench/measure_order.py [DESIGN.yaml ...]
 
 A site is drawn a thousand times: constants and what no constant explains by their spreads, then
-what each measurement would read. After every measurement of an order the days are foretold by what was
-read so far, and the mean absolute error of ln(days) over the sites is what is left. Narrowing an
-hour: what an order has taken from that error at each of its measurements over the device-hours that
-it has spent by then, the mean of its measurements. Beside it the same of random orders that keep to
-the budget and the number.
+what each measurement would read. After every measurement of an order the days are foretold by what
+was read so far, and the mean absolute error of ln(days) over the sites is what is left. Narrowing
+an hour: what an order has taken from that error at each of its measurements over the device-hours
+that it has spent by then, the mean of its measurements. Beside it the same of random orders that
+keep to the budget and the number.
 """
 
 from __future__ import annotations
