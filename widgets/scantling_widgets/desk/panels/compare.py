@@ -7,7 +7,7 @@ from typing import Any
 from scantling.advise.comparison import changed
 from scantling.base.quantities.table import band_in, quantity
 from scantling.design.design import Design
-from scantling.verdict.result import Result
+from scantling.verdict.result import Result, in_one_convention
 
 from ...charts.parts import Button, Drop, Field, Part
 from ...words import at, plain, show, withheld
@@ -98,9 +98,12 @@ class Compare(Panel):
         self.fields.columns = _headed(self.fields, heads)
         self.numbers.columns = _headed(self.numbers, heads)
         self.fields.rows = differing([one.design for one in kept], session.now.design)
-        kept_figures = [one.figures for one in kept]
-        before = None if reference is None else reference.figures
-        rows, facts = rows_of(kept_figures, before, session.now.figures) if kept else ([], [])
+        *kept_figures, own = in_one_convention(
+            [*(one.figures for one in kept), session.now.figures]
+        )
+        of = {id(one): figures for one, figures in zip(kept, kept_figures)}
+        before = None if reference is None else of.get(id(reference), reference.figures)
+        rows, facts = rows_of(kept_figures, before, own) if kept else ([], [])
         self.numbers.fill(rows, facts)
 
 
