@@ -135,7 +135,7 @@ def loader() -> str:
 def tuning_of(adapters: Adapters | None, stack_id: str | None, pairs: bool) -> Tuning:
     """What a design's step does beside its plan."""
     eager = stack_id == loader()
-    wide = stack_id is not None and stack(stack_id).memory.get("fp32_shards", 0) > 0
+    wide = stack_id is not None and bool(stack(stack_id).memory.get("fp32_shards"))
     plain = replace(full_tuning(), pairs=float(pairs), forwards=float(pairs))
     if adapters is None:
         return plain
