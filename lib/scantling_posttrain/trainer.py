@@ -27,6 +27,7 @@ from .settings import Tuning
 from .tuning import Held, Spent, held, spent
 
 OWN = ("method", "adapter", "data", "rollout", "tokens")  # of a job, that the twin has otherwise
+MANY = 64  # devices
 BATCH = 64  # sequences of a step, at least one a device
 
 
@@ -110,6 +111,7 @@ def full_tuning() -> Tuning:
         forwards=0.0,
         pairs=0.0,
         eager_loss=0.0,
+        any_model=0.0,
         policy_loss=0.0,
         file_sync=0.0,
         looped=0.0,
@@ -137,9 +139,16 @@ def tuning_of(adapters: Adapters | None, stack: str | None, pairs: bool) -> Tuni
         base_bits=adapters.base_bits,
         fp32_base=float(stack == "torchtitan"),
         eager_peft=float(eager),
+        any_model=float(eager),
         eager_loss=float(eager),
         adapter_bytes=2.0 if stack == "megatron-core" else 4.0,
     )
+
+
+def devices_many(resolved: Resolved) -> bool:
+    """Whether the default space of a mixture of experts has so many plans that each of several
+    layouts would take seconds."""
+    return resolved.cluster.devices > MANY
 
 
 @lru_cache(maxsize=64)
@@ -148,7 +157,8 @@ def trainer_of(twin_design: Design, tuning: Tuning, longest: int, k: Constants) 
     sequence."""
     resolved = prepare(twin_design)
     usual = situation(resolved, resolved.main_phase)
-    plan = legal(usual, offered(space_of(None), resolved))
+    name = "coarse" if resolved.model.is_moe and devices_many(resolved) else "default"
+    plan = legal(usual, offered(space_of(name), resolved))
     cases = usual.cases(plan)
     n = np.size(plan.tp)
     long = cases

@@ -77,15 +77,16 @@ def test_a_visitor_loads_a_file_of_their_own_and_none_of_the_server(panel, tmp_p
 def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     """What a Megatron-LM log says of its steps; a file that is no log is refused in one line."""
     line = " iteration {:8d}/ 50 | elapsed time per iteration (ms): 6000.0 |"
-    panel.log.value = "\n".join(map(line.format, range(1, 30)))
     before = panel.session.now.figures
-    panel.learn.click()
+    panel.log.value = "\n".join(map(line.format, range(1, 30)))  # chosen, or dropped on the desk
     name, content = _given(panel.log_download)
     steps = yaml.safe_load(content)["steps"]
     assert name == "calibration.yaml" and steps["runs"] == 1
     assert "A step took 6" in panel.log_status.value
     now = panel.session.now.figures
     assert panel.session.now.design.calibration == yaml.safe_load(content)
+    rows = {row[0]: row[1:] for row in panel.learnt.rows}
+    assert len(rows) == 4 and all(was != has for was, has in rows.values()), "before and after"
     assert now["band_tier"] == "measured here" != before["band_tier"]
     wide, narrow = (a["step_s_high"] / a["step_s_low"] - 1 for a in (before, now))
     assert narrow < 0.75 * wide

@@ -109,6 +109,7 @@ class Plan:
     micro_batch: Column = 1
     recompute: Code = 0  # in RECOMPUTES
     recompute_share: Column = 1.0  # share of the layers that recompute
+    modules: Code = 0  # that `selective` repeats, bits as of recompute.bits_of; 0: the stack's own
     cp_type: Code = 0  # in CP_TYPES
     offload: Code = 0  # in OFFLOADS
     layer_split: Code = 0  # in LAYER_SPLITS

@@ -27,7 +27,7 @@ from .collectives import links_of_machine
 from .constants import gather
 from .named import Offsets
 from .pipeline import DUALPIPES
-from .recompute import remat_switches, switches_of
+from .recompute import remat_switches, switches_at, switches_of
 from .software import SWITCHES, Software
 from .wires import Link
 
@@ -151,6 +151,7 @@ def software_of(
     reshard = np.where((keeps > 0) & (plan.pp > 1), 0.0, switches["reshard"])[()]
     switches["reshard"] = stated_or(stated, "reshard", reshard)
     switches |= engine_switches(stacks, plan, switches)
+    switches |= switches_at(plan.modules, switches)
     switches["balanced_layout"] = balanced_layout(stacks, shape, plan, switches)
     return Software(**switches)
 

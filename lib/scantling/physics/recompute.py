@@ -43,6 +43,26 @@ def switches_of(modules: Sequence[str]) -> dict[str, float]:
     return {**switches, "selective_gemm": 0.0}
 
 
+def bits_of(modules: Sequence[str]) -> int:
+    """Modules as one number, a bit each in the order of SWITCH_OF."""
+    return sum(1 << at for at, module in enumerate(SWITCH_OF) if module in modules)
+
+
+def switches_at(bits: Column, switches: Mapping[str, Column]) -> dict[str, Column]:
+    """The switches of Software under which `selective` repeats the modules of `bits_of` and nothing
+    else; as they are where a plan leaves them to the stack (0)."""
+    if not np.any(bits):
+        return {}
+    whole = np.asarray(bits).astype(np.int64)
+    named = whole > 0
+    out: dict[str, Column] = {
+        switch: np.where(named, (whole >> at) & 1, switches[switch])[()]
+        for at, switch in enumerate(SWITCH_OF.values())
+    }
+    out["selective_gemm"] = np.where(named, 0.0, switches["selective_gemm"])[()]
+    return out
+
+
 # of a layer's matrix products, what each of MaxText's policies repeats, and whether it repeats the
 # attention core (1: `context` is not among the names that it saves); the product out of the
 # feed-forward is repeated by none, since the backward never reads what it gives

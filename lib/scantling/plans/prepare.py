@@ -38,7 +38,7 @@ def _check(resolved: Resolved, i: int, phase: Phase) -> None:
                 "recompute: selective, whose operations the stack lists itself",
                 problem=f"cannot be chosen with {resolved.stack}",
             )
-        check_pins(phase.pins, resolved.model, phase, resolved.cluster)
+        check_pins(phase.pins, resolved.model, phase, resolved.cluster, resolved.stack)
     except DesignError as e:
         phases = resolved.design.job.phases
         stated = phases[i].plan if phases else None

@@ -41,9 +41,11 @@ def _memory_rows(figures: Facts, reference: Facts | None = None) -> Data:
     safe = SAFE_SHARE * capacity
     top = max(capacity, worst["total"]) * 1.1
     line = _LINE * top
+    ghost = _ghost(rows, reference) if reference else []
     label_at = worst["total"]
-    for level in (safe, capacity):  # the label stands on its bar, or on the line
-        if 0 <= level - label_at < line:  # that it would cross
+    # the label stands on its bar, or on the line or the mark that it would cross
+    for level in sorted([safe, capacity, *(tick["level"] for tick in ghost)]):
+        if 0 <= level - label_at < line:
             label_at = level
     return {
         "parts": [part for row in rows for part in _parts_of_stage(row)],
@@ -69,7 +71,7 @@ def _memory_rows(figures: Facts, reference: Facts | None = None) -> Data:
                 "says": f"▾ {size(worst['total'])}",
             }
         ],
-        "ghost": _ghost(rows, reference) if reference else [],
+        "ghost": ghost,
         "zones": [
             {"level": safe - 1.7 * line, "says": "safe"},
             {"level": 0.9 * capacity, "says": "tight"},

@@ -240,6 +240,14 @@ COMPARISON = TableSpec(
     empty="Keep a design to compare with.",
     sortable=False,
 )
+LEARNT = TableSpec(
+    file_name="learnt",
+    label="Before and after the log",
+    names=("quantity", "before", "now"),
+    left=("quantity",),
+    labels={"quantity": "Quantity", "before": "Before", "now": "With what the log says"},
+    sortable=False,
+)
 NEAREST_RUNS = TableSpec(
     file_name="nearest-runs",
     label="Nearest published runs",

@@ -169,15 +169,15 @@ def rows_of(
         rows.append(
             [
                 cell(quantity(key).label, hint=key),
-                *(_banded(one, key) for one in kept),
-                cell(_banded(now, key), here, key=key),
+                *(banded(one, key) for one in kept),
+                cell(banded(now, key), here, key=key),
                 cell("the same" if same else difference.text, mark=_MARKS[difference.sense]),
             ]
         )
     return rows, [now] * len(rows)
 
 
-def _banded(figures: Mapping[str, Any], key: str) -> str:
+def banded(figures: Mapping[str, Any], key: str) -> str:
     """A figure with its band; none of a run that cannot be."""
     if withheld(figures, key):
         return "—"

@@ -13,13 +13,15 @@ from json import loads
 from pathlib import Path
 
 from scantling.base.errors import DesignError
+from scantling.base.quantities.table import quantity
 from scantling.base.show import seconds
 from scantling.design.design import Design
 from scantling.design.file import dump
-from scantling.verdict.result import band_of
+from scantling.verdict.result import FigureKey, band_of
 from scantling_kits import FRAMEWORKS, ON
 from scantling_logs.learning import read_log
 from scantling_logs.point import of_design
+from scantling_logs.reading import Reading
 from scantling_logs.site import calibration
 
 from ...charts.parts import Button, Download, Drop, Field, Part
@@ -31,6 +33,7 @@ from ..background import Job
 from ..rendering import Files
 from ..table import Cell, cell
 from .base import Panel
+from .compare import banded
 
 _LOG = (
     "<p class='sd-dim'>What a log of this design's run tells of the machine, as a calibration, "
@@ -42,6 +45,10 @@ _KIT = (
     "<p class='sd-dim'>The plan as a framework's own configuration, with launch script, checkpoint "
     "plan and reasons.</p>"
 )
+
+
+# what is shown before and after a log
+_LEARNT: tuple[FigureKey, ...] = ("step_s", "mfu_shown", "likely.days", "likely.cost_usd")
 
 
 def _status(text: str) -> str:
@@ -67,9 +74,15 @@ class Report(Panel):
         self.text = Field(description="Design file", lines=16, cls="sd-code")
         self.path = Field(description="File", value="my-design.yaml")
         self.log = Field(description="Log", value="train.log")
+        self.dropped = Field(description="or a file", takes="log")
+        self.dropped.hidden = served()
+        self.dropped.on("value", lambda _: self._learn_at_once(self.dropped))
+        self.learnt = self.list_of(tables.LEARNT)
+        self.learnt.hidden = True
         if served():  # no path of a visitor is opened
             self.path = Field(description="File", takes="file")
             self.log = Field(description="Log", takes="log")
+            self.log.on("value", lambda _: self._learn_at_once(self.log))
         self.folder = Field(description="Folder", value="reports")
         self.kit = Field(description="Folder", value="launch")
         self.folder.hidden = self.kit.hidden = served()  # it goes to the reader's downloads
@@ -92,9 +105,11 @@ class Report(Panel):
                         "Learn from a log",
                         self.about_log,
                         self.log,
+                        self.dropped,
                         theme.row(self.learn),
                         self.log_download,
                         self.log_status,
+                        self.learnt,
                     ),
                     theme.card(
                         "Report",
@@ -194,14 +209,28 @@ class Report(Panel):
         self._saved = path = _folder(self.path)
         return self._put(Design.read(path), f"{path} is on the desk.")
 
+    def _learn_at_once(self, field: Field) -> None:
+        """A log that was chosen, or dropped on the desk."""
+        if field.value:
+            self._pressed(partial(self._learn_text, field.value), self.log_status)
+
     def _learn(self) -> str:
+        """The log that the field names, or whose text it holds."""
+        if served():
+            return self._learn_text(self.log.value)
+        return self._learn_reading(read_log(_folder(self.log)))
+
+    def _learn_text(self, text: str) -> str:
+        with tempfile.NamedTemporaryFile("w+") as dropped:
+            dropped.write(text)
+            dropped.flush()
+            return self._learn_reading(read_log(dropped.name))
+
+    def _learn_reading(self, reading: Reading) -> str:
         """What a log of the design's run tells: its step beside the one foretold, and a
         calibration of the machine, which the design holds from then on; it goes to whoever looks
         as a file too."""
-        with tempfile.NamedTemporaryFile("w+") as dropped:
-            dropped.write(self.log.value)
-            dropped.flush()
-            reading = read_log(dropped.name if served() else _folder(self.log))
+        earlier = self.figures
         step = of_design(reading, self.now.design)
         learned = calibration([step] if step else [], [reading])
         self.log_download.give("calibration.yaml", dump(learned).encode())
@@ -214,6 +243,11 @@ class Report(Panel):
             f"foretold, {seconds(self.figures['step_s'])} ({band_of(self.figures, 'step_s')}) is "
             "now."
         )
+        self.learnt.rows = [
+            [quantity(key).label, banded(earlier, key), banded(self.figures, key)]
+            for key in _LEARNT
+        ]
+        self.learnt.hidden = False
         return ""
 
     def _put(self, design: Design, done: str = "On the desk.") -> str:
