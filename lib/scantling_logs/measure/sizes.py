@@ -23,6 +23,15 @@ class Attention(NamedTuple):
     head_dim: int
 
 
+class Block(NamedTuple):
+    """A transformer layer and the tokens that pass it."""
+
+    batch: int
+    seq_len: int
+    hidden: int
+    heads: int
+
+
 @record
 class Sizes:
     """Sizes of all measurements on one kind of device."""
@@ -35,6 +44,8 @@ class Sizes:
     backends: tuple[str, ...]  # of attention
     host: tuple[int, ...]  # log2 of bytes
     collectives: tuple[int, ...]  # log2 of bytes
+    blocks: tuple[Block, ...]  # layers, forward and backward
+    saves: tuple[int, ...]  # log2 of bytes
 
     @property
     def products(self) -> list[Product]:
@@ -70,6 +81,8 @@ CUDA = Sizes(
     backends=("flash", "cudnn"),
     host=(20, 24, 28, 30),
     collectives=(15, 17, 20, 22, 24, 26, 28, 30),
+    blocks=(Block(1, 2048, 2048, 16), Block(1, 4096, 4096, 32), Block(1, 4096, 8192, 64)),
+    saves=(30, 33),
 )
 CUDA_QUICK = replace(
     CUDA,
@@ -79,6 +92,8 @@ CUDA_QUICK = replace(
     attention=(Attention(4, 2048, 32, 128), Attention(1, 8192, 32, 128)),
     host=(28,),
     collectives=(15, 20, 25, 28),
+    blocks=(Block(1, 4096, 4096, 32),),
+    saves=(30,),
 )
 CPU = Sizes(
     precisions=("bf16", "fp32"),
@@ -94,6 +109,8 @@ CPU = Sizes(
     backends=("flash",),
     host=(),
     collectives=(15, 18, 20, 22, 25),
+    blocks=(Block(1, 128, 256, 4), Block(1, 512, 256, 4)),
+    saves=(20, 24),
 )
 CPU_QUICK = replace(
     CPU,
@@ -101,6 +118,8 @@ CPU_QUICK = replace(
     copies=(22, 26),
     attention=(Attention(1, 256, 2, 64), Attention(1, 1024, 2, 64)),
     collectives=(15, 20, 25),
+    blocks=(Block(1, 128, 256, 4),),
+    saves=(20,),
 )
 
 
