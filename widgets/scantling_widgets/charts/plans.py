@@ -161,7 +161,9 @@ def _draw_frontier(legend: bool) -> alt.LayerChart:
     x = alt.X(
         "days:Q",
         title="days of wall time",
-        axis=alt.Axis(format="~r", grid=False, labelOverlap="greedy", values=ladder),
+        axis=alt.Axis(
+            format="~r", grid=False, labelOverlap="greedy", labelSeparation=6, values=ladder
+        ),
         scale=alt.Scale(type="log", nice=False, padding=24),
     )
     y = alt.Y(

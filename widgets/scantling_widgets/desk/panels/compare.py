@@ -108,10 +108,10 @@ class Compare(Panel):
 
 
 def _headed(table: Table, heads: Mapping[str, str]) -> list[Heading]:
-    """A column for each design that was kept, behind the first of the table."""
-    first, *rest = table.headed(table.names)
-    columns = [Heading(key=key, label=text, align="", wrap=True) for key, text in heads.items()]
-    return [first, *columns, *rest]
+    """The columns of a table with one for each design that was kept at the end: what is on the desk
+    and how it differs stands in front on a narrow screen."""
+    columns = [Heading(key=key, label=text, align="", wrap=False) for key, text in heads.items()]
+    return [*table.headed(table.names), *columns]
 
 
 def _name(kept: Sequence[Kept], own: Kept) -> str:
@@ -143,14 +143,14 @@ def say(value: Any) -> str:
 
 
 def differing(kept: Sequence[Design], now: Design) -> list[Row]:
-    """A row for each field in which the designs are not all the same: its values in each that was
-    kept, and on the desk."""
+    """A row for each field in which the designs are not all the same: its values on the desk, and
+    in each that was kept."""
     moved: dict[str, dict[int, Any]] = {}
     for place, design in enumerate(kept):
         for path, (before, after) in changed(design, now).items():
             moved.setdefault(path, {-1: after})[place] = before
     return [
-        [path, *(say(values.get(place, values[-1])) for place in range(len(kept))), say(values[-1])]
+        [path, say(values[-1]), *(say(values.get(place, values[-1])) for place in range(len(kept)))]
         for path, values in moved.items()
     ]
 
@@ -158,8 +158,8 @@ def differing(kept: Sequence[Design], now: Design) -> list[Row]:
 def rows_of(
     kept: Sequence[Result], reference: Result | None, now: Result
 ) -> tuple[list[Row], list[Result]]:
-    """A row for each figure that decides, the same or not: in each design that was kept and on the
-    desk, its band in the cell, and the difference from the reference; and the facts of each row."""
+    """A row for each figure that decides, the same or not: on the desk, its band in the cell, the
+    difference from the reference, and in each design that was kept; and the facts of each row."""
     better: dict[str, bool | None] = {c.key: c.more_is_better for c in headline.CARDS}
     rows: list[Row] = []
     for key in _DECIDING:
@@ -172,9 +172,9 @@ def rows_of(
         rows.append(
             [
                 cell(quantity(key).label, hint=key),
-                *(banded(one, key) for one in kept),
                 cell(banded(now, key), here, key=key),
                 cell("the same" if same else difference.text, mark=_MARKS[difference.sense]),
+                *(banded(one, key) for one in kept),
             ]
         )
     return rows, [now] * len(rows)
