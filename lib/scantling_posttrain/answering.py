@@ -28,7 +28,7 @@ from .constants import Constants, constants
 from .inputs import Notes, Rollout, adapters_of, rollout_of, samples_of
 from .layouts import Layout, layouts, trainer_on, varied
 from .record import Other, Posttrained, Varied
-from .trainer import BATCH, Trainer, trainer_of, tuning_of, twin
+from .trainer import BATCH, Trainer, loader, trainer_of, tuning_of, twin
 from .tuning import trained_parameters
 
 LIVE = ("cost_usd", "cost_usd_low", "cost_usd_high")
@@ -206,7 +206,7 @@ def sharded_alone(design: Design, notes: Notes) -> Design:
     }
     changes: dict[str, Any] = {f"plan.{axis}": value for axis, value in pins.items()}
     if design.stack is None:
-        changes["stack"] = notes.take("stack", None, "hf-trainer", "what loads packed weights")
+        changes["stack"] = notes.take("stack", None, loader(), "what loads packed weights")
     return design.change(changes)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from scantling.base.columns import Array
 from scantling.base.errors import DesignError
 from scantling.base.records import record
+from scantling.catalogue.stacks import stack, stacks
 from scantling.design.design import Design
 from scantling.design.resolved import Resolved
 from scantling.physics.cases import Cases
@@ -125,9 +126,16 @@ def full_tuning() -> Tuning:
     )
 
 
-def tuning_of(adapters: Adapters | None, stack: str | None, pairs: bool) -> Tuning:
+def loader() -> str:
+    """The stack that keeps weights in the format that they are loaded in: it runs the modules of
+    the transformers library as they are, and packed weights too."""
+    return next(name for name, row in stacks().items() if row.half_unsharded)
+
+
+def tuning_of(adapters: Adapters | None, stack_id: str | None, pairs: bool) -> Tuning:
     """What a design's step does beside its plan."""
-    eager = stack == "hf-trainer"
+    eager = stack_id == loader()
+    wide = stack_id is not None and bool(stack(stack_id).memory.get("fp32_shards"))
     plain = replace(full_tuning(), pairs=float(pairs), forwards=float(pairs))
     if adapters is None:
         return plain
@@ -137,11 +145,10 @@ def tuning_of(adapters: Adapters | None, stack: str | None, pairs: bool) -> Tuni
         rank=float(adapters.rank),
         targets=adapters.targets,
         base_bits=adapters.base_bits,
-        fp32_base=float(stack == "torchtitan"),
+        fp32_base=float(wide and not eager),
         eager_peft=float(eager),
         any_model=float(eager),
         eager_loss=float(eager),
-        adapter_bytes=2.0 if stack == "megatron-core" else 4.0,
     )
 
 
