@@ -101,3 +101,16 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     panel.learn.click()
     assert "sd-fault" in panel.log_status.value and "Traceback" not in panel.log_status.value
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_to_measure_first_is_said_and_given_as_a_kit(panel, tmp_path):
+    _, results = panel._measures_start()
+    for found in results:
+        panel._measures_step(found)
+    assert 1 <= len(panel.worth.rows) <= 12
+    left = [float(row[-1].rstrip(" %")) for row in panel.worth.rows]
+    assert left == sorted(left, reverse=True) and left[-1] < 100, "each narrows what is left"
+    name, content = _given(panel.measures_download)
+    files = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    assert name == "measure.zip" and {"run.sh", "smoke.sh", "learn.sh", "README.md"} <= set(files)
+    assert list(tmp_path.iterdir()) == []

@@ -20,9 +20,11 @@ from scantling.design.file import dump
 from scantling.verdict.result import FigureKey, band_of
 from scantling_kits import FRAMEWORKS, ON
 from scantling_logs.learning import read_log
+from scantling_logs.measure.worth import Worth
 from scantling_logs.point import of_design
 from scantling_logs.reading import Reading
 from scantling_logs.site import calibration
+from scantling_logs.texts import worth_row
 
 from ...charts.parts import Button, Download, Drop, Field, Part
 from ...report.jobs import files_of
@@ -86,6 +88,10 @@ class Report(Panel):
         self.folder = Field(description="Folder", value="reports")
         self.kit = Field(description="Folder", value="launch")
         self.folder.hidden = self.kit.hidden = served()  # it goes to the reader's downloads
+        self.measures = Field(description="Folder", value="measure")
+        self.measures.hidden = served()
+        self.measures_status, self.measures_download = theme.text(), Download()
+        self.worth = self.list_of(tables.TO_MEASURE)
         self._buttons()
         self._jobs()
         return [
@@ -110,6 +116,16 @@ class Report(Panel):
                         self.log_download,
                         self.log_status,
                         self.learnt,
+                    ),
+                    theme.card(
+                        "Measure first",
+                        self.measures,
+                        self.measures_job,
+                        self.measures_download,
+                        self.measures_status,
+                        self.worth,
+                        see="Two hours on two nodes, in the order in which they narrow days and "
+                        "dollars; the kit's learn.sh makes of them what the design then holds.",
                     ),
                     theme.card(
                         "Report",
@@ -159,6 +175,12 @@ class Report(Panel):
 
     def _jobs(self) -> None:
         self.job = Job("Render the report", self._start, self._rendered, self._ended, waits=True)
+        self.measures_job = Job(
+            "Write the measurements",
+            self._measures_start,
+            self._measures_step,
+            partial(self._show_error, self.measures_status),
+        )
         self.kit_job = Job(
             "Write the launch kit",
             self._kit_start,
@@ -278,6 +300,27 @@ class Report(Panel):
         if error is None and "Rendering" in self.report_status.value:
             self.report_status.value = _status("Cancelled; nothing was written.")
         self._show_error(self.report_status, error)
+
+    # ------------------------------------------------------------ what to measure first
+    def _measures_start(self) -> tuple[int, Iterator[Sequence[Worth] | Path]]:
+        self.measures_status.value = _status("Weighing measurements against each other.")
+        folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
+        return rendering.measurements(self.now.result, folder or _folder(self.measures))
+
+    def _measures_step(self, step: Sequence[Worth] | Path) -> None:
+        if not isinstance(step, Path):
+            self.worth.rows = [worth_row(worth) for worth in step]
+        elif served():
+            files = {
+                path.relative_to(step).as_posix(): path.read_text("utf-8")
+                for path in sorted(step.rglob("*"))
+                if path.is_file()
+            }
+            self.measures_download.give("measure.zip", _zipped(files))
+            self.measures_status.value = _status("Saved to your downloads.")
+            shutil.rmtree(step, ignore_errors=True)
+        else:
+            self.measures_status.value = _status(f"Written to {step}.")
 
     # ------------------------------------------------------------ the launch kit
     def _kit_start(self) -> tuple[int, Iterator[Files | Path]]:
