@@ -10,6 +10,7 @@ w = between^2 / (between^2 + within^2 / n) on the mean and variance w within^2 /
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import exp, log, nan, sqrt
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from scantling.base.units import GB
 from scantling.catalogue.hardware import Accelerator
 from scantling.endure.cost import Z80
 from scantling.endure.reliability import LOGGED
-from scantling.physics.calibration_file import MOST_RUNS, headed, times
+from scantling.physics.calibration_file import MOST_RUNS, Override, headed, times
 from scantling.physics.cases import devices
 from scantling.physics.collectives import COLLECTIVES, volume
 from scantling.physics.constants import gather
@@ -39,6 +40,7 @@ from .peaks import WITHIN as PEAKS_WITHIN, moved_by_peaks, peak_bytes
 from .point import Point, Unused, chip_of
 from .reading import Reading, figure
 from .step_parts import one
+from .text import head
 
 OTHER_MODEL = 0.05  # models whose active parameters differ by more are other models; judgement
 TABLE_SD = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
@@ -66,10 +68,12 @@ class Odd(NamedTuple):
 
 
 class SiteFit(NamedTuple):
-    """A calibration of a site, the runs it was learnt from, those left out, and the odd ones."""
+    """A calibration of a site, the steps and peaks of memory that it was learnt from, what was left
+    out, and the odd rows."""
 
     calibration: dict[str, Any]
-    used: list[Point]
+    steps: list[Point]
+    peaks: list[Point]
     unused: list[Unused]
     odd: list[Odd]
 
@@ -140,18 +144,49 @@ def of_tables(
     return chip, {}
 
 
+def is_measured(path: str | Path) -> bool:
+    """Whether a file is one that `scantling measure` wrote."""
+    path = Path(path)
+    return path.is_file() and b"scantling_calibration:" in head(path, 1 << 12)
+
+
+def of_measurements(
+    files: Sequence[Override], chip: Accelerator | None
+) -> tuple[Accelerator | None, dict[str, Moved]]:
+    """(accelerator, constants) of files of `scantling measure`: of a constant that several of them
+    have the geometric mean. Raises DesignError where they are of several accelerators."""
+    values: dict[str, list[float]] = {}
+    for file in files:
+        chip = chip or catalogue.accelerator(file.accelerator)
+        file.check(chip, file.path)
+        for name, value in file.constants.items():
+            values.setdefault(name, []).append(value)
+    if chip is None:
+        return None, {}
+    usual = vars(gather(chip.family, chip.id, ""))
+    return chip, {
+        name: moved(exp(float(np.mean(np.log(of_name)))), one(usual[name]), TABLE_SD)
+        for name, of_name in values.items()
+        if name in usual
+    }
+
+
 def calibration(points: Sequence[Point], readings: Sequence[Reading] = ()) -> dict[str, Any]:
     """The calibration file of a site, of `site_fit`."""
     return site_fit(points, readings).calibration
 
 
-def site_fit(points: Sequence[Point], readings: Sequence[Reading] = ()) -> SiteFit:
+def site_fit(
+    points: Sequence[Point], readings: Sequence[Reading] = (), files: Sequence[Override] = ()
+) -> SiteFit:
     """What measured runs of one accelerator, the one with the most of them, tables of collectives
-    among `readings` and traces tell of a site. No name, path or text of a log enters its
-    calibration. Raises DesignError where nothing says enough."""
+    among `readings`, traces and files of `scantling measure` tell of a site. No name, path or text
+    of a log enters its calibration. Raises DesignError where nothing says enough."""
     here, unused = of_one_accelerator(points)
     chip = catalogue.accelerator(here[0].accelerator) if here else None
     chip, constants = of_tables(readings, chip)
+    chip, benchmarks = of_measurements(files, chip)
+    constants |= benchmarks
     for point in here:
         constants |= point.traced
     data: dict[str, Any] = {}
@@ -166,7 +201,10 @@ def site_fit(points: Sequence[Point], readings: Sequence[Reading] = ()) -> SiteF
         site, weight = of_steps(steps, chip, constants)
         data["steps"], data["site"] = summary(steps, site), kept(fewer(site, MOST_KEPT))
         odd = odd_rows(steps, weight)
-    peaks = largest_set([point for point in here if point.peak_bytes > 0])
+    with_peak = [point for point in here if point.peak_bytes > 0]
+    peaks = largest_set(with_peak)
+    why = "its peak of memory: those of one model, precision and stack tell, the ones with the most"
+    unused += [Unused(point.file, why) for point in with_peak if point not in peaks]
     if peaks:
         data["peaks"], by_peaks = of_peaks(peaks)
         constants |= by_peaks
@@ -185,7 +223,7 @@ def site_fit(points: Sequence[Point], readings: Sequence[Reading] = ()) -> SiteF
         )
     entries = {name: constant.as_entry() for name, constant in constants.items()}
     data = headed(chip, name=chip.name) | {"constants": entries} | data
-    return SiteFit(data, [*here], unused, odd)
+    return SiteFit(data, steps, peaks, unused, odd)
 
 
 def of_one_accelerator(points: Sequence[Point]) -> tuple[list[Point], list[Unused]]:

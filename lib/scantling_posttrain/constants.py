@@ -32,6 +32,7 @@ class Constants:
     context_bytes: float
     expert_pass_s: float
     experts_layer_s: float
+    any_model: float
     low_speed: float
     high_speed: float
     low_peak: float

@@ -31,6 +31,7 @@ SPEED = (  # constants that a fit moves; the others stand by their sources
     "file_bytes_per_s",
     "policy_logit_bytes",
     "experts_layer_s",
+    "any_model",
 )
 PEAKS = ("eager_logit_bytes", "reserved_share", "context_bytes")
 STEPS = (
@@ -67,7 +68,8 @@ def number(cell: str) -> float:
 
 def read(path: Path) -> list[dict[str, str]]:
     """The rows of a table."""
-    return list(csv.DictReader(path.open(encoding="utf-8", newline="")))
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def counts(row: Mapping[str, str]) -> bool:
