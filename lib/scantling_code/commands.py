@@ -25,7 +25,7 @@ from . import reports
 from .check import Checked, Rules, changed_designs, check as check_paths
 from .diff import Difference, between, diff as diff_designs
 from .lock import ENDING, lock as lock_design, lock_path, read_lock, write_lock
-from .many import assess_many as assess_jobs, write_table
+from .many import assess_many as assess_jobs, can_write, write_table
 from .sources import design_of, named
 from .state import state
 from .trace import trace as trace_step
@@ -262,6 +262,7 @@ def assess_many(
     if Path(output).suffix not in (".parquet", ".csv"):
         raise DesignError("-o", output, "a name that ends in .parquet or .csv")
     check_new(output, force)
+    can_write(output)
     axes = axes_of(over)
     partial = Path(f"{output}.partial")
     bar = Bar(True)

@@ -288,6 +288,13 @@ def _read_partial(path: str | Path, space: str) -> dict[str, Row]:
     return rows
 
 
+def can_write(path: str) -> None:
+    """Raises DesignError, before any work is done, where what writes a table of that ending is not
+    installed."""
+    if Path(path).suffix == PARQUET:
+        _arrow(plain(path, 200))
+
+
 def write_table(path: str, rows: Sequence[Row]) -> None:
     """Write rows as Parquet or CSV, by the ending of the name; columns in the order in which they
     first appear."""

@@ -103,9 +103,9 @@ def tell_fit(fit: SiteFit, path: str) -> None:
     """What a calibration was learnt from, which rows are odd, and what it moves."""
     tell_unused(fit.unused)
     out = console(stderr=True)
-    for row in fit.odd:
-        out.print(texts.odd(row))
-    out.print(texts.used(fit.used))
+    for line in texts.odd_rows(fit.odd):
+        out.print(line)
+    out.print(texts.used(fit.steps, fit.peaks))
     out.print(texts.written(path, fit.calibration, calibration_file.read(fit.calibration)))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from scantling import catalogue
 from scantling.base.console import console
 from scantling.base.errors import DesignError, plain
@@ -24,6 +25,7 @@ from .measure import bench as benches
 from .measure.curves import result, run
 from .measure.kit import write_kit
 from .measure.network_price import fabric_price, flap_price
+from .measure.sizes import Product, of_model
 from .measure.worth import worths
 
 SECTIONS = ("gemm", "layer", "memory", "attention", "launch", "host", "save", "collectives")
@@ -62,6 +64,9 @@ MOST_HOURS = 1000
     "--store", type=FOLDER, help="Folder of the store that a save is timed to; without it none is."
 )
 @click.option(
+    "--design", type=PATH, metavar="FILE", help="Time the matrix products of its model and plan."
+)
+@click.option(
     "--plan", type=PATH, metavar="FILE", help="Say what to measure for this design, and write it."
 )
 @click.option(
@@ -80,6 +85,7 @@ def measure(
     scale_out: float | None,
     only: tuple[str, ...],
     store: str | None,
+    design: str | None,
     plan: str | None,
     budget: str,
     force: bool,
@@ -99,9 +105,11 @@ def measure(
     chip = catalogue.accelerator(accelerator, "--accelerator") if accelerator else None
     bench = benches.start(device, quick)
     first = int(environ.get("RANK", "0")) == 0
+    folder = Path(store) if store else None
+    products = products_of(design) if design else ()
     wanted = [
         step
-        for step in benches.steps(bench, quick, Path(store) if store else None)
+        for step in benches.steps(bench, quick, folder, products)
         if not only or step.section.partition(".")[0] in only
     ]
     if not wanted:
@@ -133,6 +141,15 @@ def hours_of(budget: str) -> float:
     if not 0 < hours <= MOST_HOURS:
         raise DesignError("--budget", budget, "a span such as 90min or 2h", problem="is no span")
     return hours
+
+
+def products_of(design: str) -> tuple[Product, ...]:
+    """The matrix products of a design's model under its plan."""
+    assessment = assess(Design.read(design))
+    if not assessment.phases:
+        raise DesignError("--design", design, "a design with a plan that fits", problem="has none")
+    tokens = float(np.ravel(assessment.chosen.case.tokens)[0])
+    return of_model(assessment.resolved.model, tokens, assessment.plan["tp"])
 
 
 def write_plan(folder: Path, design: str, budget_h: float, force: bool) -> None:

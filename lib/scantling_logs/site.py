@@ -68,10 +68,12 @@ class Odd(NamedTuple):
 
 
 class SiteFit(NamedTuple):
-    """A calibration of a site, the runs it was learnt from, those left out, and the odd ones."""
+    """A calibration of a site, the steps and peaks of memory that it was learnt from, what was left
+    out, and the odd rows."""
 
     calibration: dict[str, Any]
-    used: list[Point]
+    steps: list[Point]
+    peaks: list[Point]
     unused: list[Unused]
     odd: list[Odd]
 
@@ -199,7 +201,10 @@ def site_fit(
         site, weight = of_steps(steps, chip, constants)
         data["steps"], data["site"] = summary(steps, site), kept(fewer(site, MOST_KEPT))
         odd = odd_rows(steps, weight)
-    peaks = largest_set([point for point in here if point.peak_bytes > 0])
+    with_peak = [point for point in here if point.peak_bytes > 0]
+    peaks = largest_set(with_peak)
+    why = "its peak of memory: those of one model, precision and stack tell, the ones with the most"
+    unused += [Unused(point.file, why) for point in with_peak if point not in peaks]
     if peaks:
         data["peaks"], by_peaks = of_peaks(peaks)
         constants |= by_peaks
@@ -218,7 +223,7 @@ def site_fit(
         )
     entries = {name: constant.as_entry() for name, constant in constants.items()}
     data = headed(chip, name=chip.name) | {"constants": entries} | data
-    return SiteFit(data, [*here], unused, odd)
+    return SiteFit(data, steps, peaks, unused, odd)
 
 
 def of_one_accelerator(points: Sequence[Point]) -> tuple[list[Point], list[Unused]]:

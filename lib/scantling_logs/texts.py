@@ -20,6 +20,7 @@ from .site import Odd
 from .step_parts import one
 
 MOST_NAMED = 3  # logs and rows of one reason that are named
+MOST_ODD = 5  # rows that contradict the others
 MOST_MOVED = 8  # constants that are told
 LEAST = 0.005  # a constant that moved by less, or a share of the wall clock, is not told
 
@@ -119,19 +120,27 @@ def missing(name: str, silent: int, logs: int, how: str) -> str:
     return f"{name} is missing in {silent} of {logs}: {how}"
 
 
-def used(points: Sequence[Point]) -> str:
+def used(steps: Sequence[Point], peaks: Sequence[Point]) -> str:
     """What a calibration was learnt from."""
+    points = [*steps, *peaks]
+    if not points:
+        return "Used  tables of collectives and benchmarks alone"
     models = len({round(point.active) for point in points})
     sizes = sorted({int(one(devices(point.case.plan))) for point in points})
-    steps = sum(point.measured_s is not None for point in points)
-    peaks = sum(point.peak_bytes > 0 for point in points)
-    if not points:
-        return "Used  tables of collectives alone"
     span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
     return (
-        f"Used  {several(steps, 'step')} and {several(peaks, 'peak')} of memory, "
+        f"Used  {several(len(steps), 'step')} and {several(len(peaks), 'peak')} of memory, "
         f"{several(models, 'model')}, {span} {points[0].accelerator}"
     )
+
+
+def odd_rows(rows: Sequence[Odd]) -> list[str]:
+    """The rows that contradict the others, those that do so most by name."""
+    far = sorted(rows, key=lambda row: -row.deviations)
+    lines = [odd(row) for row in far[:MOST_ODD]]
+    if len(far) > MOST_ODD:
+        lines.append(f"Contradicts the others  {len(far) - MOST_ODD:,} rows more")
+    return lines
 
 
 def left_out_runs(rows: Sequence[Unused]) -> list[str]:

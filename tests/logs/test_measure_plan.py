@@ -3,16 +3,21 @@
 import importlib.util
 import os
 import subprocess
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scantling as sc
 import yaml
 from scantling.cli import main
+from scantling.physics.learned import slopes
 from scantling.verdict.assess import assess
 from scantling_logs.measure.network_price import all_reduce_rate, fabric_price, flap_price
+from scantling_logs.measure.sizes import of_model, small
 from scantling_logs.measure.worth import experiments, field_of, left_of, order, target
 
+GALLERY = Path(__file__).parents[2] / "gallery/designs"
 DESIGN = """
 name: two hundred
 model: llama-3.1-70b
@@ -131,6 +136,30 @@ def test_a_slow_fabric_and_flapping_links_have_a_price(assessment):
     assert 0.4 * line < all_reduce_rate(assessment) <= 1.01 * line
     assert fabric.days > 0 and fabric.usd > 0
     assert flaps.days_at_ten == pytest.approx(10 * flaps.days, rel=0.05) and flaps.days > 0
+
+
+def test_the_products_of_a_model_are_those_of_its_layers(assessment):
+    """Llama 3.1 70B under tp 8: 64 heads of queries, 8 of keys and values, 28,672 wide inside."""
+    products = of_model(assessment.resolved.model, 8192, 8)
+    assert {(p.n, p.k) for p in products} == {
+        (1280, 8192),
+        (8192, 1024),
+        (7168, 8192),
+        (8192, 3584),
+        (16032, 8192),
+    }
+    assert {p.m for p in products} == {8192} and max(max(p) for p in small(products)) <= 512
+
+
+@pytest.mark.parametrize("name", ["llama-3.1-405b", "case-5-deepseek-v3"])
+def test_slopes_of_one_case_are_those_of_a_column(name):
+    """All constants in one pass, and one after the other."""
+    case = assess(sc.Design.read(GALLERY / f"{name}.yaml")).chosen.case
+    names = ("gemm", "attention", "scale_out_share", "layer_host_s", "straggler", "overall")
+    both = replace(case, plan=replace(case.plan, dp=np.full(2, case.plan.dp)))
+    alone, column = slopes(case, names), slopes(both, names)
+    assert column == pytest.approx(np.repeat(alone, 2, axis=0), abs=1e-9)
+    assert alone[0, -1] == pytest.approx(1, abs=0.05) and (alone[0, :3] <= 0).all()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="no PyTorch")

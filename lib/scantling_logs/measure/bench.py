@@ -7,8 +7,8 @@ Imports torch when called; `measure` says so in one line where it is missing.
 import platform
 import re
 import statistics
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from os import environ, fsync, sysconf
 from pathlib import Path
@@ -26,7 +26,7 @@ from .points import (
     Measurement,
     SavePoint,
 )
-from .sizes import Attention, Block, Product, sizes_of
+from .sizes import Attention, Block, Product, sizes_of, small
 
 if TYPE_CHECKING:
     import torch
@@ -148,10 +148,15 @@ def _processor() -> str:
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
-def steps(bench: Bench, quick: bool, store: Path | None = None) -> list[Step]:
+def steps(
+    bench: Bench, quick: bool, store: Path | None = None, of_model: Sequence[Product] = ()
+) -> list[Step]:
     """All measurements, in the order in which they are most worth having if they are stopped
-    half-way; a save to `store`, where there is one."""
+    half-way; a save to `store`, where there is one, and the products of a model, where they are
+    given."""
     sizes = sizes_of(bench.cuda, quick)
+    if of_model:
+        sizes = replace(sizes, layers=tuple(of_model) if bench.cuda else small(of_model))
     measurements = [
         Step(
             f"gemm.{precision}",

@@ -30,6 +30,7 @@ def write_kit(folder: Path, assessment: Assessment, worths: Sequence[Worth], for
             (folder / worth.experiment.name).mkdir(exist_ok=True)
             design = folder / worth.experiment.name / "design.yaml"
             write_text(design, worth.experiment.design.to_yaml(), force)
+    write_text(folder / "design.yaml", assessment.design.to_yaml(), force)
     runs = []
     smoke = ["mkdir -p smoke"]
     for worth in worths:

@@ -1,9 +1,13 @@
 """What `measure` times, by kind of device."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from scantling.base.records import record
+from scantling.catalogue.models.shape import Model
+
+SMALLER = 32  # a side of a product of a model, on a processor
 
 
 class Product(NamedTuple):
@@ -128,3 +132,26 @@ def sizes_of(cuda: bool, quick: bool) -> Sizes:
     if cuda:
         return CUDA_QUICK if quick else CUDA
     return CPU_QUICK if quick else CPU
+
+
+def of_model(model: Model, tokens: float, tp: int) -> tuple[Product, ...]:
+    """The products of a model's layers and head on one rank of tp, for the tokens of a micro-batch;
+    of attention with compressed keys, and of experts, which are grouped, none."""
+    gated = 2 if model.mlp in ("swiglu", "geglu") else 1
+    t = max(int(tokens), 1)
+    heads = model.heads * model.head_dim
+    products = []
+    if model.attention != "mla":
+        keys = 2 * model.kv_heads * model.head_dim
+        products.append(Product(t, (heads + keys) // tp, model.hidden))
+        products.append(Product(t, model.hidden, heads // tp))
+    if model.ffn_hidden:
+        products.append(Product(t, gated * model.ffn_hidden // tp, model.hidden))
+        products.append(Product(t, model.hidden, model.ffn_hidden // tp))
+    products.append(Product(t, model.vocab // tp, model.hidden))
+    return tuple(products)
+
+
+def small(products: Sequence[Product]) -> tuple[Product, ...]:
+    """Products of the same proportions that a processor makes in a blink: SMALLER a side."""
+    return tuple(Product(*(max(side // SMALLER, 16) for side in p)) for p in products)

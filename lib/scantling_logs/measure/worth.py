@@ -155,14 +155,15 @@ def experiments(assessment: Assessment) -> list[Experiment]:
 
 def single(name: str, says: str, section: str, sight: Sight, command: str) -> Experiment:
     """A measurement of kernels on one device."""
-    quick = f"scantling measure --device cpu --quick --only {section} -o smoke/{name}.yaml"
+    shapes = "--design design.yaml " if section == "gemm" else ""
+    quick = f"scantling measure --device cpu --quick --only {section} {shapes}-o smoke/{name}.yaml"
     return Experiment(
         name=name,
         says=f"{says} on one device",
         hours=KERNELS_H,
         devices=1,
         sights=(sight,),
-        command=f"{command} --only {section} -o {name}.yaml",
+        command=f"{command} --only {section} {shapes}-o {name}.yaml",
         smoke=quick,
     )
 
