@@ -87,6 +87,12 @@ def constants() -> Constants:
     return Constants(**{name: float(row["value"]) for name, row in _rows().items()})
 
 
+@cache
+def priors() -> Constants:
+    """The constants before any fit: where one starts, and what it leaves reluctantly."""
+    return Constants(**{name: float(row["prior"]) for name, row in _rows().items()})
+
+
 def ranges() -> dict[str, Range]:
     """Where a fit may move each constant."""
     return {

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scantling_posttrain.constants import HERE, Constants, constants, ranges
+from scantling_posttrain.constants import HERE, Constants, constants, priors, ranges
 from scantling_posttrain.policy_tables import read_policy_rows
 from scantling_posttrain.predict import policy_answers, tuning_answers
 from scantling_posttrain.tables import read_rows
@@ -50,7 +50,7 @@ STEPS = (
     "step_other_s",
     "sync_ipc_bytes_per_s",
 )
-SPREAD = 0.35  # standard deviation of the logarithm by which a fit may leave a constant's prior
+SPREAD = 0.5  # standard deviation of the logarithm by which a fit may leave a constant's prior
 
 
 class Table(NamedTuple):
@@ -92,14 +92,14 @@ def loss(k: Constants, table: Table, names: Sequence[str], without: str) -> floa
     """Mean over families of the mean absolute error, and what the constants moved."""
     found = by_family(table.family, table.errors(k))
     kept = [np.mean(np.abs(v)) for name, v in found.items() if name != without]
-    prior = constants()
+    prior = priors()
     moved = [np.log(vars(k)[name] / vars(prior)[name]) / SPREAD for name in names]
     return float(np.mean(kept) + 0.004 * np.sum(np.square(moved)))
 
 
 def fit(table: Table, names: Sequence[str], without: str = "") -> Constants:
     """Constants by coordinates: each in turn by steps within its range, the better kept."""
-    k, best = constants(), loss(constants(), table, names, without)
+    k, best = priors(), loss(priors(), table, names, without)
     for step in (1.5, 1.2, 1.07):
         for name in names:
             for factor in (step, 1 / step):
