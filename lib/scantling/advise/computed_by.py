@@ -38,7 +38,7 @@ from ..physics import (
 )
 from ..physics.memory import chance, peak
 from ..plans import enumerate, evaluate
-from ..verdict import assess, constraints, likely, numbers
+from ..verdict import assess, constraints, likely, numbers, spot
 from ..verdict.result import FigureKey
 from . import answers, batch, fixes, measure, recovery, saving
 
@@ -53,6 +53,22 @@ class Source(NamedTuple):
 
 
 _SOURCES = (
+    Source(
+        spot.spot,
+        parts=(
+            "spot.usd_per_device_hour",
+            "spot.preemptions_per_day",
+            "spot.notice_s",
+            "spot.replacement_s",
+            "spot.save_s",
+            "spot.saved_in_notice",
+            "spot.goodput",
+            "spot.checkpoint_interval_s",
+            "spot.days",
+            "spot.cost_usd",
+            "spot.saved_usd",
+        ),
+    ),
     Source(
         answers.to_loss,
         parts=("to_loss", "to_loss.target_loss", "to_loss.days_low", "to_loss.days_high"),
