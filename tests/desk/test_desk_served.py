@@ -80,7 +80,11 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     """What a Megatron-LM log says of its steps; a file that is no log is refused in one line."""
     line = " iteration {:8d}/ 50 | elapsed time per iteration (ms): 6000.0 |"
     before = panel.session.now.figures
-    panel.log.value = "\n".join(map(line.format, range(1, 30)))  # chosen, or dropped on the desk
+    lines = [*map(line.format, range(1, 30))]
+    panel.log.value = "\n".join(lines)  # chosen, or dropped on the desk
+    assert "does not say its devices" in panel.log_status.value
+    devices = f"world_size ....... {panel.session.now.design.cluster.devices}"
+    panel.log.value = "\n".join([devices, *lines])
     name, content = _given(panel.log_download)
     steps = yaml.safe_load(content)["steps"]
     assert name == "calibration.yaml" and steps["runs"] == 1
