@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.columns import Array
+from ..base.errors import CatalogueError
 from ..base.records import Lines, record
 from ..catalogue.families import family
-from ..catalogue.load import CatalogueError
 from ..catalogue.models.shape import Model
 from ..catalogue.stacks import Stack, stack, stacks
 from ..catalogue.words import Precision, RecomputeModule
