@@ -1,6 +1,8 @@
 """Plans that are known to fit, since a published run of the model had one on the device under the
 stack that needed no less."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..base.columns import Array, Column
@@ -24,7 +26,9 @@ def runs_alike(situation: Situation) -> list[Ran]:
     """Plans of published runs of a phase's model on its device under its stack, in its format and
     with sequences that are no shorter."""
     resolved, phase, job = situation.resolved, situation.phase, situation.job
-    if situation.stated or phase.software.keys() & set(DECIDING) or resolved.cluster.sites > 1:
+    if phase.software.keys() & set(DECIDING) or resolved.cluster.sites > 1:
+        return []
+    if states_another_code(situation):
         return []
     if np.any(job.optimizer_bytes + job.master_bytes > ADAMW_BYTES):
         return []
@@ -37,6 +41,15 @@ def runs_alike(situation: Situation) -> list[Ran]:
         and plan.grad_bytes >= job.grad_bytes
         and as_wide(precision_code(plan.precision), int(job.precision))
     ]
+
+
+def states_another_code(situation: Situation) -> bool:
+    """Whether a design states switches of the software that its stack would not have itself."""
+    if not situation.stated:
+        return False
+    stated = vars(situation.cases(Plan()).software)
+    usual = vars(replace(situation, stated={}).cases(Plan()).software)
+    return any(np.any(stated[name] != usual[name]) for name in situation.stated)
 
 
 def as_wide(one: int, other: int) -> bool:

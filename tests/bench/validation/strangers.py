@@ -21,8 +21,6 @@ import pandas as pd
 from scantling import catalogue
 from scantling.base.json import text
 from scantling.physics import bands
-from scantling.physics.calibration_file import OTHER_STACK, UNLIKE
-from scantling.physics.step import PARTS, step_time
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 
@@ -144,54 +142,6 @@ def by_tier(table, judged: Judged) -> dict:
         for tier in np.unique(tiers)
         for of in [score(judged.take(tiers == tier))]
     }
-
-
-def siblings(table, rate) -> dict:
-    """Errors of rows that one other row of the same source, model, chip and precision corrects, as
-    far as its step is made of the same parts (calibration_file.UNLIKE) and ran under the same stack
-    (OTHER_STACK). any: over all others, each row counting once; alike: by the one with the likest
-    plan; other stack: by the likest of another stack, and left alone or corrected in full."""
-    frame, log_off = table.frame, rate - table.log_measured
-    step = step_time(table.cases)
-    shares = np.stack([np.broadcast_to(getattr(step, n) / step.total, len(rate)) for n in PARTS], 1)
-    known = frame[PLAN + ["n_devices", "seq_len"]].astype(object)
-    said = known.fillna("").astype(str).to_numpy()
-    stacks = frame["stack"].astype(str).to_numpy()
-    found = []
-    for at in frame.groupby(["source", "model", "accelerator", "precision"]).indices.values():
-        if len(at) < 2:
-            continue
-        far = np.abs(shares[at][:, None] - shares[at][None]).sum(axis=2) / 2
-        own, moved = log_off[at][:, None], np.exp(-UNLIKE * far) * log_off[at][None]
-        other = stacks[at][:, None] != stacks[at][None]
-        left = own - np.where(other, OTHER_STACK, 1.0) * moved
-        unlike = (said[at][:, None] != said[at][None]).sum(axis=2) + far
-        others = ~np.eye(len(at), dtype=bool)
-        likest, across = (np.where(kept, unlike, np.inf).argmin(axis=1) for kept in (others, other))
-        for i in range(len(at)):
-            weight = 1 / others[i].sum()
-            found += [
-                (left[i, j], own[i, 0], own[i, 0] - moved[i, j], weight)
-                + (j == likest[i], other[i, j] and j == across[i])
-                for j in np.flatnonzero(others[i])
-            ]
-    left, own, whole, weight, alike, across = map(np.array, zip(*found))
-    once = np.ones(len(found))
-    return {
-        "any": _weighted(left, weight),
-        "alike": _weighted(left[alike], once[alike]),
-        "other stack": _weighted(left[across], once[across]) | {"rows": int(across.sum())},
-        "other stack, alone": _weighted(own[across], once[across]),
-        "other stack, in full": _weighted(whole[across], once[across]),
-    }
-
-
-def _weighted(log_off, weight) -> dict:
-    error = np.abs(np.expm1(log_off))
-    order = np.argsort(error)
-    share = np.cumsum(weight[order]) / weight.sum()
-    at = {"median": 0.5, "p90": 0.9}
-    return {n: float(error[order][np.searchsorted(share, q)]) for n, q in at.items()}
 
 
 def said_and_unsaid(table, rate, blank: Model, blank_rate, newer) -> tuple[Judged, Judged]:
