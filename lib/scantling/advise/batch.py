@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.columns import Array
 from ..base.show import params, percent
 from ..catalogue.scaling_laws import (
     BATCH_LAWS,
@@ -16,6 +17,8 @@ from ..catalogue.scaling_laws import (
 )
 from ..design.resolved import Phase
 from ..physics.cases import devices
+from ..plans.evaluate import Search, union
+from ..plans.refine import refined
 from ..plans.words import fields_of_plan
 from ..verdict.limits import guessed_batch
 from ..verdict.record import Assessment
@@ -121,13 +124,12 @@ def reshapes_of(assessment: Assessment, most: int = SHAPES) -> list[Row]:
     search = alternatives(assessment)
     if search is None:
         return []
-    rows = search.order[search.practised[search.order]]
-    shapes = search.column("dp")[rows] * 1e6 + search.column("micro_batch")[rows]
-    _, first = np.unique(shapes, return_index=True)
+    first = search.only(fastest_of_shapes(search)[: most + 1])
+    search = union([first, *refined(first.situation, [first])])
     used = np.asarray(devices(search.plan))
     now = assessment.chosen
     reshapes: list[Row] = []
-    for i in rows[np.sort(first)].tolist():
+    for i in fastest_of_shapes(search).tolist():
         if len(reshapes) == most:
             break
         plan = search.row(i)
@@ -143,6 +145,15 @@ def reshapes_of(assessment: Assessment, most: int = SHAPES) -> list[Row]:
             }
         )
     return reshapes
+
+
+def fastest_of_shapes(search: Search) -> Array:
+    """Rows of the fastest plan of each number of replicas and micro-batch, fastest first."""
+    rows = search.order[search.practised[search.order]]
+    shapes = search.column("dp")[rows] * 1e6 + search.column("micro_batch")[rows]
+    _, first = np.unique(shapes, return_index=True)
+    fastest: Array = rows[np.sort(first)]
+    return fastest
 
 
 def _lines(guide: Row, phase: Phase) -> list[str]:
