@@ -67,6 +67,7 @@ MODULES = {
     "moe_act": "mlp_act",
     "moe": "moe",
 }
+CP_TYPES = {"p2p": "ring", "all_gather": "all-gather", "a2a": "ulysses"}
 # of a recipe's measurement, of the model's shape and of its data: no matter of a kit's settings
 LEFT_OUT = re.compile(
     r"(train|validation|scheduler|dataset|logger|tokenizer|checkpoint|profiling|straggler"
@@ -106,6 +107,10 @@ DEFAULTS = {  # of Megatron-Core where a setting is not made
     "ddp.outer_dp_sharding_strategy": "no_shard",
     "model.persist_layer_norm": True,
     "model.masked_softmax_fusion": True,
+    "model.rotary_percent": 1.0,
+    "model.attention_softmax_in_fp32": False,
+    "model.fp16": False,
+    "model.bf16": True,
 }
 # what a model's own converter sets before a recipe does (models/ of Megatron-Bridge)
 CONVERTERS = {
@@ -190,6 +195,8 @@ def data_of(name: str, settings: Mapping[str, Any]) -> dict[str, Any] | str:
     plan["sharding"] = "zero3" if ddp.get("use_megatron_fsdp") else "zero1"
     if selective:
         plan["recompute_modules"] = [MODULES[word] for word in modules]
+    if plan["cp"] > 1:
+        plan["cp_type"] = CP_TYPES[m.get("cp_comm_type") or "p2p"]
     if plan["pp"] > 1:
         plan["vpp"] = m.get("virtual_pipeline_model_parallel_size") or 1
     if moe:
@@ -245,9 +252,10 @@ def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     if out.get("model.moe_token_dispatcher_type") == "alltoall":  # what flex alone reads
         for name in ("moe_flex_dispatcher_backend", "moe_hybridep_num_sms"):
             out.pop(f"model.{name}", None)
-    if out.get("model.tensor_model_parallel_size", 1) == 1:  # nothing to overlap
+    if (out.get("model.tensor_model_parallel_size") or 1) == 1:  # nothing to overlap or to split
         out = {name: v for name, v in out.items() if not name.startswith("model.tp_comm_overlap")}
-    if out.get("model.context_parallel_size", 1) == 1:
+        out.pop("model.sequence_parallel", None)
+    if (out.get("model.context_parallel_size") or 1) == 1:
         out.pop("model.cp_comm_type", None)
     if not out.get("ddp.use_megatron_fsdp"):
         out.pop("ddp.data_parallel_sharding_strategy", None)

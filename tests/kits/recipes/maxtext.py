@@ -36,6 +36,7 @@ MODELS = {
     "llama4-17b-16e": "llama-4-scout",
     "llama4-17b-128e": "llama-4-maverick",
 }
+RECOMPUTES = {"minimal": "selective", "minimal_with_context": "none"}
 EXPERTS = ("mixtral", "deepseek", "llama4")
 # of the run's measurement, data and bookkeeping, of the plan's degrees, and of the model's shape
 LEFT_OUT = re.compile(
@@ -89,7 +90,7 @@ def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
         "micro_batch": max(round(per_device * tp * cp), 1),
         "sharding": "zero3",
         "offload": "optimizer" if s.get("optimizer_memory_host_offload") else "none",
-        "recompute": "selective" if s.get("remat_policy", "").startswith("minimal") else "full",
+        "recompute": RECOMPUTES.get(s.get("remat_policy", ""), "full"),
     }
     if moe:
         plan |= {"ep": number(s.get("ici_expert_parallelism")), "etp": tp}
@@ -114,6 +115,17 @@ def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def smaller(data: Mapping[str, Any], offload: str) -> dict[str, Any]:
+    """The same run with one sequence at a time: its keys and flags do not hang on how many."""
+    plan, job = data["plan"], data["job"]
+    batch = job["global_batch"] // plan["micro_batch"]
+    return {
+        **data,
+        "plan": {**plan, "micro_batch": 1, "offload": offload},
+        "job": {**job, "global_batch": batch},
+    }
+
+
 def compared(folder: Path) -> Iterator[Compared]:
     """Each run beside its kit."""
     script = Path(__file__).parent / "record_maxtext.py"
@@ -128,11 +140,9 @@ def compared(folder: Path) -> Iterator[Compared]:
             continue
         data = data_of(row)
         kit = kit_of(data, "maxtext")
-        if kit == MISFIT:  # activations are in host memory there: a smaller batch, the same keys
-            plan, job = dict(data["plan"]), dict(data["job"])
-            batch = job["global_batch"] // plan["micro_batch"]
-            plan |= {"micro_batch": 1, "offload": "optimizer"}
-            kit = kit_of(data | {"plan": plan, "job": job | {"global_batch": batch}}, "maxtext")
+        for offload in ("none", "optimizer"):
+            if kit == MISFIT:  # activations are in host memory there: a smaller batch stands in
+                kit = kit_of(smaller(data, offload), "maxtext")
         if isinstance(kit, str):
             yield Compared(row["recipe"], (), kit)
             continue

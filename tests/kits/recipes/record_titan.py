@@ -5,6 +5,7 @@ stubs that remember what they are told; a line of JSON each: name, settings (dot
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -88,6 +89,12 @@ class Name:
 
     def __instancecheck__(self, instance: object) -> bool:
         return True
+
+
+def with_values(made: Made, **values: Any) -> Made:
+    """dataclasses.replace of what a stub made."""
+    kept = {k: v for k, v in vars(made).items() if k[0] != "_"}
+    return Made(made._name, made._args, kept | values)
 
 
 class Stub(types.ModuleType):
@@ -203,6 +210,7 @@ def run(name: str, file: Path) -> types.ModuleType:
 def main(where: str) -> None:
     place = Path(where)
     sys.meta_path.insert(0, Stubs())
+    dataclasses.__dict__["replace"] = with_values
     if place.is_file():
         module = run("torchtitan_config", place)
         config = vars(module)["plan"]()
@@ -221,7 +229,7 @@ def main(where: str) -> None:
             try:
                 config = function()
                 spec = config.model_spec
-                row["flavor"] = word(spec._args[0])
+                row["flavor"] = word((*spec._args, "?")[0])
                 row["settings"] = settings(config) | model(spec, vars(spec).get("converters"))
             except Exception as error:  # noqa: BLE001   a recipe that does not run is named
                 row["error"] = f"{type(error).__name__}: {error}"
