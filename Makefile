@@ -76,8 +76,8 @@ gate: $(READY)        ## what a change of the models moved since the accepted st
 	@$(BIN)/python tests/bench/gate.py $(if $(ACCEPT),--accept)
 
 LOGS ?=
-learn-bench: $(READY)        ## what learn reaches: figures read (LOGS=folder with truth.csv), steps after one row, pairs, 1 GB
-	@$(BIN)/python tests/bench/learn.py $(LOGS)
+learn-bench: $(READY)        ## what learn reaches: others after rows drawn at random (DATA=folder of run tables), figures read (LOGS=folder with truth.csv), pairs, 1 GB
+	@$(BIN)/python tests/bench/learn.py $(LOGS) $(DATA)
 
 PART ?=
 mutants: $(READY)        ## each constant and each formula x 1.1 against its tests (PART=physics.pipeline): survivors; hours

@@ -223,6 +223,8 @@ READERS = {
     "scantling_kits.env",
     "scantling_kits.variables",
     "scantling_kits.xla_flags",
+    "scantling_posttrain.policy_tables",
+    "scantling_posttrain.tables",
 }
 # rooms that speak to each vendor's tools, networks and frameworks in their own words
 SPEAKERS = ("scantling_kits", "scantling_site.network.settings")

@@ -15,6 +15,7 @@ from scantling.base.records import record
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.design.draft import draft
+from scantling.design.methods import is_posttraining
 from scantling.design.unsettled import SETTLED
 from scantling.plans.prepare import prepare
 
@@ -60,6 +61,8 @@ def _drafted(text: str) -> tuple[Reading, Design]:
 
 
 def _arguments(reading: Reading, design: Design, file: str) -> list[str]:
+    if is_posttraining(design):
+        return command(None, file, None)
     resolved = None if design.unread else prepare(design)
     return command(reading.question, file, resolved)
 

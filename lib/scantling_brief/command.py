@@ -16,6 +16,7 @@ from scantling.cli.common import check_new
 from scantling.cli.options import JSON
 from scantling.design.design import Design
 from scantling.design.draft import commented, draft
+from scantling.design.methods import is_posttraining, untuned
 from scantling.design.reading import Read
 from scantling.plans.prepare import prepare
 
@@ -55,16 +56,21 @@ def init(like: str | None, text: str | None, output: str, force: bool) -> int:
     reading = read_brief(text) if text is not None else None
     design, assumed, ignored = draft(reading, like, prepare)
     settled = design.change({"unread": None})
-    resolved = None if reading and reading.open else prepare(settled)
-    assumed = [*assumed, *(resolved.assumed if resolved else ())]
+    resolved = None if reading and reading.open else prepare(untuned(settled))
+    tuned = is_posttraining(settled)
+    more = resolved.assumed if resolved else ()
+    if is_posttraining(settled):  # what its trainer does is assumed by whoever plans it
+        more = tuple(row for row in more if not row.field.startswith("job."))
+    assumed = [*assumed, *more]
     content = commented(design, text, assumed, ignored)
     code = 3 if design.unread else 0
     if output == "-":
         sys.stdout.write(content)
         return code
     write_text(output, content, force)
-    weighed = weightiest(settled, assumed) if code == 0 else []
-    following = command(reading.question if reading else None, output, resolved)
+    weighed = weightiest(settled, assumed) if code == 0 and not tuned else []
+    question = reading.question if reading and not tuned else None
+    following = command(question, output, resolved)
     rows = [
         *_read(reading, like),
         *_unread(design),

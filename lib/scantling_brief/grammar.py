@@ -21,6 +21,7 @@ from .rules_limits import LIMITS
 from .rules_machine import MACHINE
 from .rules_model import MODEL
 from .rules_questions import QUESTIONS
+from .rules_tuning import TUNING
 
 _GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*@•·–—~≈?!-]+")
 _CLAUSE = re.compile(r"[,;:?!\n]|\.\s")  # where the reach of a negation ends
@@ -106,7 +107,7 @@ def rules() -> tuple[Rule, ...]:
             rf"(?:aws\s+|gcp\s+|azure\s+)?{pattern}s?\s*[x×*]\s*{whole_in('n')}",
         )
         rented += sets({"instance": always(node)}, rf"(?:aws\s+|gcp\s+|azure\s+)?{pattern}s?")
-    return (*named, *MACHINE, *rented, *MODEL, *LIMITS, *stated, *ASKED, *QUESTIONS)
+    return (*named, *MACHINE, *rented, *MODEL, *LIMITS, *stated, *TUNING, *ASKED, *QUESTIONS)
 
 
 def _of_stack(stack: Stack) -> str:
@@ -282,7 +283,16 @@ _WHOLE = re.compile(r"\d+")
 def _may_lack(path: str) -> bool:
     """Whether a design that leaves this out is what a negation asks for."""
     return path.startswith(
-        ("plan.", "job.precision", "job.optimizer", "stack", "job.from_checkpoint")
+        (
+            "plan.",
+            "job.precision",
+            "job.optimizer",
+            "stack",
+            "job.from_checkpoint",
+            "job.method",
+            "job.adapter.",
+            "job.rollout.",
+        )
     )
 
 

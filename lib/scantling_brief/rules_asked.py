@@ -1,18 +1,11 @@
-"""What decides and has no field of a design: other methods than pre-training and full fine-tuning,
-other currencies than dollars, dates, machines that are taken back. It is asked about."""
+"""What decides and has no field of a design: distillation, serving, other kinds of models, other
+currencies than dollars, dates, machines that are taken back. It is asked about."""
 
 from scantling.base.typed import CURRENCIES, CURRENCY_SIGNS
 
 from .fragments import BE, MOST, number_in
 from .rule import asks
 
-_ADAPTERS = (
-    "adapters are not planned, full-parameter training is: is a full fine-tune meant, or no plan?"
-)
-_POLICY = (
-    "preference and policy training are not planned, full-parameter training is: is a full "
-    "fine-tune meant, or no plan?"
-)
 _DISTILLATION = (
     "distillation is not planned (a teacher runs beside): is training of the student alone meant?"
 )
@@ -21,7 +14,6 @@ _QUANTISED = "quantisation is not planned: is training in this format meant (job
 _OTHER_MODELS = (
     "only language models of decoder layers are planned: does one of this shape stand for it?"
 )
-_FINE_TUNE = ("job.from_checkpoint: true",)
 _CURRENCY = f"(?:[kmb]?(?:{CURRENCIES}))"
 _SIGN = f"(?:{CURRENCY_SIGNS})"
 _AN_HOUR = (
@@ -36,24 +28,6 @@ _PART = r"(?:the\s+)?(?:(?:beginning|start|middle|mid|end|early|late)[\s-]+(?:of
 _BY = r"(?:by|before|until|till|due(?:\s+(?:by|on))?|from|starting|start|ready|on|in|since)\s+"
 
 ASKED = (
-    *asks(
-        _ADAPTERS,
-        r"(?:(?:q|v|rs)?lora|q?dora|loha|lokr)(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft))?"
-        r"(?:[,\s]+(?:rank|r)\s*[=:]?\s*\d+)?",
-        r"(?:peft|prefix[\s-]tuning|prompt[\s-]tuning|p-tuning|adapters?|adapter[\s-]tuning"
-        r"|soft\s+prompts?|galore|ia3)",
-        choices=_FINE_TUNE,
-    ),
-    *asks(
-        _POLICY,
-        r"(?:dpo|grpo|ppo|orpo|kto|simpo|ipo|dapo|gspo|rloo|rlhf|rlaif|rlvr|rlef)"
-        r"(?:\s*/\s*(?:dpo|grpo|ppo|rlhf|rlvr))*(?:\s+(?:training|fine-?tuning|run|stage))?",
-        r"(?:reinforcement\s+learning|preference\s+(?:training|tuning|optimi[sz]ation|data)"
-        r"|policy\s+(?:training|gradient|optimi[sz]ation)|reward\s+model(?:l?ing|s)?"
-        r"|rejection\s+sampling|best[\s-]of[\s-]n|roll-?outs?|critic\s+model|verl|openrlhf|trl)",
-        r"rl(?=\s+(?:training|run|fine|post|on|of|with|for|stage))(?:\s+training)?",
-        choices=_FINE_TUNE,
-    ),
     *asks(
         _DISTILLATION,
         r"(?:knowledge\s+)?distil(?:l|led|ling|lation)?(?:\s+\S+)?(?:\s+(?:in)?to)?",

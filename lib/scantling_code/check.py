@@ -18,7 +18,7 @@ from scantling.verdict.verdicts import VERDICTS, met
 
 from .diff import changes
 from .inputs import design_hash, inputs, moved
-from .lock import Lock, lock_path, read_lock
+from .lock import ENDING, Lock, lock_path, read_lock
 from .state import KEYS, State, label, same, state
 
 ENDINGS = (".yaml", ".yml")
@@ -91,6 +91,17 @@ def designs_under(paths: Iterable[str | Path]) -> list[Path]:
     if not files:
         named = ", ".join(map(str, names))
         raise DesignError(plain(named, 200), problem="holds no design", allowed="*.yaml files")
+    return list(files)
+
+
+def changed_designs(paths: Iterable[str | Path]) -> list[Path]:
+    """The designs among files that changed, in their order: a lock stands for its design, and what
+    is no design, or there no longer, is left out."""
+    files: dict[Path, None] = {}
+    for name in paths:
+        path = Path(str(name).removesuffix(ENDING))
+        if path.suffix in ENDINGS and path.is_file() and _is_design(path):
+            files[path] = None
     return list(files)
 
 

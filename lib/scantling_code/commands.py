@@ -22,10 +22,10 @@ from scantling.verdict.assess import assess
 from scantling.verdict.verdicts import VERDICTS
 
 from . import reports
-from .check import Checked, Rules, check as check_paths
+from .check import Checked, Rules, changed_designs, check as check_paths
 from .diff import Difference, between, diff as diff_designs
 from .lock import ENDING, lock as lock_design, lock_path, read_lock, write_lock
-from .many import assess_many as assess_jobs, write_table
+from .many import assess_many as assess_jobs, can_write, write_table
 from .sources import design_of, named
 from .state import state
 from .trace import trace as trace_step
@@ -128,6 +128,11 @@ def lock(files: Sequence[str]) -> int:
     help="Share by which a figure may differ from its lock: 0.02 for 2 %.",
 )
 @click.option("--locked", is_flag=True, help="A design without a lock fails.")
+@click.option(
+    "--changed",
+    is_flag=True,
+    help="The PATHs are files that changed: a lock stands for its design, others are left out.",
+)
 @click.option("--junit", type=PATH, help="Write JUnit XML here.")
 @click.option("--sarif", type=PATH, help="Write SARIF 2.1.0 here.")
 @click.option("--jobs", type=click.IntRange(1, 512), help="Processes; as many as cores.")
@@ -136,6 +141,7 @@ def check(
     paths: Sequence[str],
     tolerance: float,
     locked: bool,
+    changed: bool,
     junit: str | None,
     sarif: str | None,
     jobs: int | None,
@@ -147,9 +153,12 @@ def check(
     Exit 0 all hold; 3 one does not, or is wrong; 2 there is no design.
     """
     rules = Rules(tolerance=tolerance, locked=locked)
+    files = changed_designs(paths) if changed else [Path(path) for path in paths]
+    if not files:
+        return 0
     bar = Bar(not as_json)
     with bar.bar:
-        results = check_paths(paths, rules, jobs, bar)
+        results = check_paths(files, rules, jobs, bar)
     if junit:
         write_text(junit, reports.junit(results), force=True)
     if sarif:
@@ -253,6 +262,7 @@ def assess_many(
     if Path(output).suffix not in (".parquet", ".csv"):
         raise DesignError("-o", output, "a name that ends in .parquet or .csv")
     check_new(output, force)
+    can_write(output)
     axes = axes_of(over)
     partial = Path(f"{output}.partial")
     bar = Bar(True)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scantling.advise.comparison import PLAN
+from scantling.base.cells import markdown_cell
 from scantling.base.errors import DesignError
 from scantling.base.quantities.table import quantity, show
 from scantling.base.records import Known, record
@@ -175,17 +176,17 @@ class Difference:
     def markdown(self) -> str:
         """The difference for a pull request."""
         head, *rows = self.table()
-        lines = [f"**{name}** {_cell(text)}" for name, text in self.lines()]
+        lines = [f"**{name}** {markdown_cell(text)}" for name, text in self.lines()]
         table = [head, ["---", *(["---:"] * (len(head) - 1))], *rows]
         lines += [
-            f"{_cell(cause.name)} is no design alone: {_cell(cause.refused)}"
+            f"{markdown_cell(cause.name)} is no design alone: {markdown_cell(cause.refused)}"
             for cause in self.causes
             if cause.refused
         ]
         return (
             "\n\n".join(lines)
             + "\n\n"
-            + "\n".join("| " + " | ".join(map(_cell, row)) + " |" for row in table)
+            + "\n".join("| " + " | ".join(map(markdown_cell, row)) + " |" for row in table)
             + "\n"
         )
 
@@ -374,10 +375,3 @@ def _figure_row(one: State, key: str) -> dict[str, Known] | None:
     if figure is None:
         return None
     return {"value": figure.value, "low": figure.low, "high": figure.high}
-
-
-def _cell(text: str) -> str:
-    """A text that cannot end its column, nor begin a tag or an image."""
-    for sign in "\\|<>`*_[]!#~":
-        text = text.replace(sign, f"\\{sign}")
-    return text.replace("\n", " ").replace("@", "@\u200b")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from scantling.api import DesignLike, designed
+from scantling.base.cells import spreadsheet_cell
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import read_text, write_text, write_whole
 from scantling.base.json import clean
@@ -70,6 +71,9 @@ def jobs_of(source: str, base: DesignLike | None, over: Mapping[str, Iterable[An
     path = Path(source)
     if path.suffix in (CSV, PARQUET):
         stated = _of_table(path, base)
+    elif not path.is_dir():
+        design = Design.read(path)
+        stated = iter([_job(source, design, {})])
     else:
         stated = _of_files([str(p) for p in designs_under([path])])
     grid = [dict(zip(over, at)) for at in itertools.product(*over.values())]
@@ -102,8 +106,12 @@ def _file_job(file: str, varied: Mapping[str, Any]) -> Job:
         design = Design.read(file)
     except DesignError as error:
         return Job(number=0, name=file, data={}, folder=".", varied=varied, error=str(error))
+    return _job(file, design, varied)
+
+
+def _job(name: str, design: Design, varied: Mapping[str, Any]) -> Job:
     folder = str(design.folder)
-    return Job(number=0, name=file, data=design.data(), folder=folder, varied=varied)
+    return Job(number=0, name=name, data=design.data(), folder=folder, varied=varied)
 
 
 def _of_table(path: Path, base: DesignLike | None) -> Iterator[Job]:
@@ -117,13 +125,7 @@ def _of_table(path: Path, base: DesignLike | None) -> Iterator[Job]:
         if file:
             yield _file_job(str(path.parent / str(file)), fields)
         elif design is not None:
-            yield Job(
-                number=0,
-                name=f"row {number}",
-                data=design.data(),
-                folder=str(design.folder),
-                varied=fields,
-            )
+            yield _job(f"row {number}", design, fields)
         else:
             raise DesignError(
                 "--base",
@@ -244,15 +246,15 @@ def assess_many(
         done.update(rows)
         if partial:
             with open(partial, "a", encoding="utf-8") as file:
-                for key, row in rows:
+                for key, row in rows:  # a line of its own, whatever was cut off before
                     line = dumps([key, clean(row)], allow_nan=False, ensure_ascii=False)
-                    file.write(line + "\n")
+                    file.write(f"\n{line}")
 
     def moved_on(count: int, _: int) -> Any:
         return None if progress is None else progress(before + count, len(jobs))
 
     if partial and not Path(partial).exists():
-        write_text(partial, dumps(_stamp(space)) + "\n")
+        write_text(partial, dumps(_stamp(space)))
     tasks = [(left[i : i + CHUNK], space) for i in range(0, len(left), CHUNK)]
     across(_rows, tasks, scheduler, moved_on, len(left), CHUNK, arrived)
     return [done[job.key] for job in jobs if job.key in done]
@@ -264,8 +266,8 @@ def _stamp(space: str) -> dict[str, str]:
 
 
 def _read_partial(path: str | Path, space: str) -> dict[str, Row]:
-    """The rows that a stopped run kept, where the same program kept them; a line that was cut off
-    is left out. Raises DesignError for a file that is something else."""
+    """The rows that a stopped run kept, where the same program kept them; lines that were cut off
+    are left out. Raises DesignError for a file that is something else."""
     if not Path(path).exists():
         return {}
     lines = read_text(path, "rows of a stopped run", MAX_TABLE_BYTES).splitlines()
@@ -274,8 +276,6 @@ def _read_partial(path: str | Path, space: str) -> dict[str, Row]:
         try:
             data = loads(line)
         except ValueError:
-            if number and number == len(lines) - 1:
-                break
             data = None
         if number == 0 and data != _stamp(space):
             raise DesignError(
@@ -283,11 +283,16 @@ def _read_partial(path: str | Path, space: str) -> dict[str, Row]:
                 problem="was kept by another run (space, catalogue or program)",
                 allowed="take it away, or name another output",
             )
-        if number:
-            if not (isinstance(data, list) and len(data) == 2 and isinstance(data[1], dict)):
-                raise DesignError(plain(path, 200), problem=f"line {number + 1} is no row")
+        if isinstance(data, list) and len(data) == 2 and isinstance(data[1], dict):
             rows[str(data[0])] = data[1]
     return rows
+
+
+def can_write(path: str) -> None:
+    """Raises DesignError, before any work is done, where what writes a table of that ending is not
+    installed."""
+    if Path(path).suffix == PARQUET:
+        _arrow(plain(path, 200))
 
 
 def write_table(path: str, rows: Sequence[Row]) -> None:
@@ -324,5 +329,5 @@ def _text(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+        return spreadsheet_cell(value)
     return str(value) if isinstance(value, (int, float)) else dumps(clean(value))

@@ -7,6 +7,7 @@ take so much of a mean stage that the pipeline's idle time is that of the schedu
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from json import dumps
 from typing import Any, NamedTuple
 
@@ -204,6 +205,23 @@ def trace_of(chosen: Chosen, title: str = "") -> Trace:
         parts_s=parts,
         wire_s={axis: float(step.axes[axis].wire_s) for axis in AXES},
         total_s=float(step.total),
+    )
+
+
+def passes_of(chosen: Chosen) -> Layout:
+    """The passes of a plan as its trace has them, in forward passes of the stage that sets the
+    pace."""
+    parts = {name: float(vars(chosen.step)[name]) for name in STEP_PARTS}
+    passes = _Passes(chosen.case, parts)
+    layout, _ = passes.laid_out(passes.busy_s + parts[StepPart.BUBBLE])
+    unit = passes.seconds("F")
+    return replace(
+        layout,
+        start_s=layout.start_s / unit,
+        end_s=layout.end_s / unit,
+        makespan_s=layout.makespan_s / unit,
+        span_s=layout.span_s / unit,
+        busy_s=layout.busy_s / unit,
     )
 
 

@@ -57,7 +57,31 @@ def lacking(launch: LaunchPlan) -> list[Gap]:
     if modules:
         why = "it has no words for repeating these modules alone"
         out.append(Gap("recompute_modules", ", ".join(sorted(modules)), why))
-    return out
+    return [*out, *activations_away(launch)]
+
+
+def activations_away(launch: LaunchPlan) -> list[Gap]:
+    """What of activations that wait in host memory, or of MaxText's policies, it has no words
+    for."""
+    phase, words = launch.phase, launch.framework.offloads
+    if phase.remat:
+        if words:
+            return []
+        why = "policies of recompute by name are MaxText's"
+        return [Gap("remat_policy", phase.remat, why)]
+    if not phase.offloaded_layers:
+        return []
+    named = ", ".join(phase.offloaded_modules) or "all that is kept"
+    lacks = [name for name in phase.offloaded_modules if name not in words]
+    if not words:
+        why = "activations in host memory are not written into this kit"
+    elif lacks or not phase.offloaded_modules:
+        why = f"it names what leaves, of {', '.join(words)}"
+    elif phase.offloaded_layers < launch.model.layers:
+        why = "what leaves, leaves in every layer"
+    else:
+        return []
+    return [Gap("activation_offload", named, why)]
 
 
 def unbuilt(framework: Framework, model: Model) -> list[str]:

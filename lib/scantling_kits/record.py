@@ -149,6 +149,8 @@ class Framework:
     states: str = ""
     whole_key_heads: bool = False  # every tensor-parallel rank has whole key-value heads
     modules: Mapping[str, str] = field(default_factory=dict)  # `selective` repeats: its words
+    # modules whose inputs it sends to the host: its words for these
+    offloads: Mapping[str, Lines] = field(default_factory=dict)
     # word of a model's pattern that its kit builds -> its own letter
     blocks: Mapping[str, str] = field(default_factory=dict)
     without_transformer_engine: str = ""  # what is said where the chip has none

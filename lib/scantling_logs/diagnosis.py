@@ -21,13 +21,13 @@ from scantling.base.columns import Array
 from scantling.endure.cost import Z80
 from scantling.physics.bands import nearest_runs
 from scantling.physics.cases import Cases
+from scantling.physics.learned import priors, variance_before
 from scantling.physics.step import PARTS, rates, step_time
 from scantling.runs.read import read_runs
 from scantling.runs.to_cases import to_runs
 
 from .point import Point
 from .reading import Believed, Nearby, Reading
-from .site import BETWEEN, WITHIN
 from .step_parts import one, seconds_of
 
 NEAREST = 3
@@ -222,7 +222,8 @@ def diagnosed(reading: Reading, point: Point) -> Reading:
     if not point.measured_s:
         return reading
     foretold_s = point.foretold_s
-    spread = float(np.exp(Z80 * np.hypot(BETWEEN, WITHIN)))
+    sd = np.array([*priors().constants.values()])
+    spread = float(np.exp(Z80 * np.sqrt(variance_before(point.marks, sd)[0])))
     parts_s = seconds_of(step_time(point.case))
     return replace(
         reading,

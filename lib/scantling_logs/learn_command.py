@@ -1,19 +1,25 @@
 """The command learn: what logs of training jobs say, and the calibration that follows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
 
 import click
 from scantling.base.console import console, print_json, tell
 from scantling.cli.options import PATH
 from scantling.cli.tables import print_table
 from scantling.design.design import Design
+from scantling.physics import calibration_file
 
 from . import texts
 from .diagnosis import diagnosed
 from .learning import read_logs
-from .point import Point, is_table, of_design, of_log, of_table
+from .point import Point, Unused, is_table, of_design, of_log, of_table, why_unused
 from .reading import Reading
-from .site import write
+from .site import SiteFit, is_measured, site_fit, write
+
+NO_CASE = "its run cannot be computed"
 
 
 @click.command()
@@ -21,30 +27,86 @@ from .site import write
 @click.option(
     "--design", type=PATH, metavar="FILE", help="Design file that says what the logs do not."
 )
+@click.option(
+    "--devices", type=click.IntRange(1, 10**7), metavar="N", help="Of logs that do not say theirs."
+)
 @click.option("-o", "--output", metavar="SITE.yaml", help="Calibration of the site to write.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON, one object a log.")
-def learn(logs: Sequence[str], design: str | None, output: str | None, as_json: bool) -> None:
+def learn(
+    logs: Sequence[str], design: str | None, devices: int | None, output: str | None, as_json: bool
+) -> None:
     """What training logs say: steady step time, memory, plan, restarts; with -o a calibration of
-    the site for designs and predict."""
-    readings: list[Reading] = []
-    points: list[Point] = []
+    the site for designs and predict, learnt from all of them together, tables of runs, nccl-tests
+    and files of `scantling measure` among them. design.yaml in a folder of logs is the design of
+    their runs."""
+    read = Read([], [], [])
     for path in filter(is_table, logs):
-        rows, measured = of_table(path)
-        readings += map(diagnosed, rows, measured) if as_json else rows
-        points += measured
-    others = [path for path in logs if not is_table(path)]
-    for reading in read_logs(others, tell) if others else ():
-        point = of_design(reading, Design.read(design)) if design else of_log(reading)
-        readings.append(diagnosed(reading, point) if point else reading)
-        if point:
-            points.append(point)
+        add_table(read, path, as_json)
+    for path in logs:
+        if not is_table(path) and not is_measured(path):
+            add_logs(read, path, design, devices)
     if as_json:
-        print_json([reading.as_dict() for reading in readings])
+        print_json([reading.as_dict() for reading in read.readings])
     else:
-        show(readings)
+        show(read.readings)
+    if design or output:
+        tell_unused(read.unused)
     if output:
-        calibration = write(points, output, readings)
-        console(stderr=True).print(texts.written(output, calibration))
+        files = [calibration_file.read(path, path) for path in filter(is_measured, logs)]
+        fit = site_fit(read.points, read.readings, files)
+        write(fit, output)
+        tell_fit(fit, output)
+
+
+class Read(NamedTuple):
+    """What logs and tables say, alone and beside what is foretold, and those that say too
+    little."""
+
+    readings: list[Reading]
+    points: list[Point]
+    unused: list[Unused]
+
+
+def add_table(read: Read, path: str, diagnose: bool) -> None:
+    """The measured rows of a table of runs."""
+    table = of_table(path)
+    rows = zip(table.readings, table.points)
+    read.readings.extend(diagnosed(*row) if diagnose else row[0] for row in rows)
+    read.points.extend(table.points)
+    read.unused.extend(table.unused)
+
+
+def add_logs(read: Read, path: str, design: str | None, devices: int | None) -> None:
+    """A log, or those of a folder: beside the design that was named, or that of the folder."""
+    beside = Path(path) / "design.yaml"
+    name = design or (beside if beside.is_file() else None)
+    run = Design.read(name) if name else None
+    for reading in read_logs([path], tell):
+        if reading.devices is None and devices is not None:
+            reading = replace(reading, devices=devices)
+        point = of_design(reading, run) if run else of_log(reading)
+        read.readings.append(diagnosed(reading, point) if point else reading)
+        if point:
+            read.points.append(point)
+        elif not reading.collectives:
+            why = why_unused(reading, run is not None) or NO_CASE
+            read.unused.append(Unused(reading.file, why))
+
+
+def tell_unused(rows: Sequence[Unused]) -> None:
+    """What nothing was learnt from, and why."""
+    for line in texts.left_out_runs(rows):
+        console(stderr=True).print(line)
+
+
+def tell_fit(fit: SiteFit, path: str) -> None:
+    """What a calibration was learnt from, which rows are odd, and what it moves."""
+    tell_unused(fit.unused)
+    out = console(stderr=True)
+    for line in texts.odd_rows(fit.odd):
+        out.print(line)
+    out.print(texts.used(fit.steps, fit.peaks))
+    out.print(texts.written(path, fit.calibration, calibration_file.read(fit.calibration)))
 
 
 def show(readings: Sequence[Reading]) -> None:

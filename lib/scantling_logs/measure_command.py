@@ -1,23 +1,37 @@
 """`scantling measure -o FILE`: times this machine's devices and writes a calibration override that
 a design names as `calibration: FILE`."""
 
+import re
 from importlib.util import find_spec
 from os import environ
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 from scantling import catalogue
 from scantling.base.console import console
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import write_text
 from scantling.cli.common import check_new
+from scantling.cli.options import FOLDER, PATH
 from scantling.cli.tables import print_table
+from scantling.design.design import Design
 from scantling.design.file import dump
+from scantling.verdict.assess import assess
 
 from . import texts
 from .measure import bench as benches
 from .measure.curves import result, run
+from .measure.kit import write_kit
+from .measure.network_price import fabric_price, flap_price
+from .measure.sizes import Product, of_model
+from .measure.worth import worths
+
+SECTIONS = ("gemm", "layer", "memory", "attention", "launch", "host", "save", "collectives")
+SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(h|hours?|min|minutes?)")
+PER_HOUR = {"h": 1, "hour": 1, "hours": 1, "min": 60, "minute": 60, "minutes": 60}
+MOST_HOURS = 1000
 
 
 @click.command()
@@ -40,27 +54,72 @@ from .measure.curves import result, run
     metavar="GB/S",
     help="Network rate of one device, one direction, for runs across nodes.",
 )
+@click.option(
+    "--only",
+    type=click.Choice(SECTIONS),
+    multiple=True,
+    help="Time these alone; several times for several.",
+)
+@click.option(
+    "--store", type=FOLDER, help="Folder of the store that a save is timed to; without it none is."
+)
+@click.option(
+    "--design", type=PATH, metavar="FILE", help="Time the matrix products of its model and plan."
+)
+@click.option(
+    "--plan", type=PATH, metavar="FILE", help="Say what to measure for this design, and write it."
+)
+@click.option(
+    "--budget",
+    default="2h",
+    show_default=True,
+    help="Of a kit for --plan, on two nodes: 90min, 2h.",
+)
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def measure(
     output: str,
+    *,
     quick: bool,
     accelerator: str | None,
     device: str | None,
     scale_out: float | None,
+    only: tuple[str, ...],
+    store: str | None,
+    design: str | None,
+    plan: str | None,
+    budget: str,
     force: bool,
 ) -> None:
-    """Time this machine's devices and write a calibration override.
+    """Time this machine's devices and write a calibration override; with --plan, write a folder of
+    the short measurements that narrow the interval of a design most.
 
     Matrix products, attention, memory, launches and host copies on one device; under torchrun
     collectives as well:
     torchrun --nproc-per-node 8 -m scantling measure -o calibration.yaml. Ctrl-C keeps what was
     measured so far.
     """
+    if plan is not None:
+        write_plan(Path(output), plan, hours_of(budget), force)
+        return
     check(output, device, force)
     chip = catalogue.accelerator(accelerator, "--accelerator") if accelerator else None
     bench = benches.start(device, quick)
     first = int(environ.get("RANK", "0")) == 0
-    measured = run(benches.steps(bench, quick), show=first)
+    folder = Path(store) if store else None
+    products = products_of(design) if design else ()
+    wanted = [
+        step
+        for step in benches.steps(bench, quick, folder, products)
+        if not only or step.section.partition(".")[0] in only
+    ]
+    if not wanted:
+        raise DesignError(
+            "--only",
+            " ".join(only),
+            "collectives under torchrun with two processes or more, save with --store FOLDER",
+            problem="leaves nothing to time here",
+        )
+    measured = run(wanted, show=first)
     if first:
         rate = scale_out * 1e9 if scale_out else None
         data = result(measured, *benches.describe(bench), chip, quick, rate)
@@ -73,6 +132,44 @@ def measure(
         # without leaving the process group: the other ranks may wait in a collective
         raise click.exceptions.Exit(130)
     benches.finish(bench)
+
+
+def hours_of(budget: str) -> float:
+    """Hours of a budget. Raises DesignError for what is no span."""
+    match = SPAN.fullmatch(budget.strip())
+    hours = float(match[1]) / PER_HOUR[match[2]] if match else 0.0
+    if not 0 < hours <= MOST_HOURS:
+        raise DesignError("--budget", budget, "a span such as 90min or 2h", problem="is no span")
+    return hours
+
+
+def products_of(design: str) -> tuple[Product, ...]:
+    """The matrix products of a design's model under its plan."""
+    assessment = assess(Design.read(design))
+    if not assessment.phases:
+        raise DesignError("--design", design, "a design with a plan that fits", problem="has none")
+    tokens = float(np.ravel(assessment.chosen.case.tokens)[0])
+    return of_model(assessment.resolved.model, tokens, assessment.plan["tp"])
+
+
+def write_plan(folder: Path, design: str, budget_h: float, force: bool) -> None:
+    """Write the kit of measurements for a design, and say what each is worth."""
+    assessment = assess(Design.read(design))
+    if not assessment.phases:
+        raise DesignError("--plan", design, "a design with a plan that fits", problem="has none")
+    check_new(str(folder / "run.sh"), force)
+    order = worths(assessment, budget_h)
+    if not order:
+        raise DesignError("--budget", problem="is too short", allowed="six minutes and more")
+    write_kit(folder, assessment, order, force)
+    out = console()
+    print_table(out, texts.WORTH_HEADS, map(texts.worth_row, order))
+    fabric, flaps = fabric_price(assessment), flap_price(assessment)
+    if fabric is not None:
+        out.print(texts.fabric_line(fabric))
+    if flaps is not None:
+        out.print(texts.flaps_line(flaps))
+    out.print(f"Wrote {plain(str(folder), 200)}: smoke.sh, run.sh, learn.sh, README.md")
 
 
 def check(output: str, device: str | None, force: bool) -> None:

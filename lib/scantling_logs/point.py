@@ -1,12 +1,15 @@
 """A measured step or peak of memory beside what the models foretell for it."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import field, replace
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from scantling import catalogue
+from scantling.base.columns import Array
 from scantling.base.errors import DesignError, plain
 from scantling.base.records import record
 from scantling.base.units import GB
@@ -18,6 +21,7 @@ from scantling.design.design import Design
 from scantling.endure.reliability import as_logged
 from scantling.physics.cases import Cases, devices
 from scantling.physics.gather import stack_of
+from scantling.physics.learned import Marks, marks, priors
 from scantling.physics.step import step_time
 from scantling.runs.read import checked, read_named
 from scantling.runs.table import table_of_cells
@@ -47,6 +51,8 @@ STACKS = {
     "internevo": "internevo",
     "maxtext": "maxtext",
 }
+# what a table of runs calls its measured figures
+RATE, PEAK = "measured_tokens_per_s_per_device", "measured_peak_memory_gb"
 # dimensions of a log that a table of runs calls otherwise
 RUN_COLUMNS = {"experts": "moe_experts", "top_k": "moe_topk", "expert_ffn_hidden": "moe_ffn_hidden"}
 
@@ -55,7 +61,9 @@ RUN_COLUMNS = {"experts": "moe_experts", "top_k": "moe_topk", "expert_ffn_hidden
 class Point:
     """One measured step beside what the models foretell for it."""
 
+    file: str
     case: Cases
+    marks: Marks  # what decides how much it tells of other runs
     accelerator: str
     active: float  # parameters of a token
     precision: str
@@ -68,12 +76,38 @@ class Point:
     planned: Planned = field(default_factory=Planned)  # goodput of its design, losses by cause
 
 
-def point_of(reading: Reading, case: Cases, accelerator: str, stack: str) -> Point:
-    """The figures of a log beside what is foretold of a case, on an accelerator, with a stack."""
+class Unused(NamedTuple):
+    """A log or a row of a table that no constant is learnt from, and why."""
+
+    file: str
+    why: str
+
+
+class TableRuns(NamedTuple):
+    """What a table of runs says: its measured rows, alone and beside what is foretold, and those
+    that say too little."""
+
+    readings: list[Reading]
+    points: list[Point]
+    unused: list[Unused]
+
+
+def marks_of(case: Cases, stacks: Array) -> Marks:
+    """What decides how much some runs tell of others."""
+    return marks(case, stacks, tuple(priors().constants))
+
+
+def point_of(
+    reading: Reading, case: Cases, accelerator: str, stack: str, of_run: Marks | None = None
+) -> Point:
+    """The figures of a log beside what is foretold of a case, on an accelerator, with a stack;
+    `of_run`: its marks, where they were worked out with those of others."""
     tokens = one(case.job.global_batch) * one(case.job.seq_len) / one(devices(case.plan))
     rate = reading.tokens_per_s_per_device
     return Point(
+        file=reading.file,
         case=case,
+        marks=of_run or marks_of(case, np.array([stack], object)),
         accelerator=accelerator,
         active=one(parameters(case.shape).active),
         precision=precision_of(case),
@@ -93,11 +127,11 @@ def precision_of(case: Cases) -> str:
 
 def of_design(reading: Reading, design: Design) -> Point | None:
     """The step of a log beside that of a design whose run it was, or a smaller run of: devices,
-    batch and plan are those that the log says."""
-    if not moves_constants(reading):
+    batch and plan are those that the log says; None where it does not say its devices."""
+    if why_unused(reading, with_design=True):
         return None
     free = ["measured", "calibration"]
-    if reading.devices and reading.devices != design.cluster.devices:
+    if reading.devices != design.cluster.devices:
         free.append("plan.dp")
     assessment = assess(design.change({**dict.fromkeys(free), **stated_fields(reading, design)}))
     if not assessment.phases:
@@ -159,7 +193,7 @@ def of_log(reading: Reading) -> Point | None:
     """The step of a log beside the foretold one; None where the log does not say enough, or names
     no model or accelerator of the catalogue."""
     chip = chip_of(reading.accelerator)
-    if not moves_constants(reading) or chip is None or not states_run(reading):
+    if chip is None or why_unused(reading, with_design=False):
         return None
     row = table_of_cells({name: [cell] for name, cell in row_of(reading, chip).items()})
     runs = to_runs(checked(row, Path()))
@@ -168,17 +202,35 @@ def of_log(reading: Reading) -> Point | None:
     return point_of(reading, runs.cases, chip.id, str(runs.stacks[0]))
 
 
-def states_run(reading: Reading) -> bool:
-    """Whether a log says what it takes to foretell its step without a design."""
-    needed = (
-        reading.model,
-        reading.seq_len,
-        reading.global_batch,
-        reading.tp,
-        reading.micro_batch,
-        reading.devices,
-    )
-    return None not in needed
+def unsaid(reading: Reading, with_design: bool) -> list[str]:
+    """What a log does not say of what it takes to foretell its step; beside a design its devices
+    alone, which are its own word: a pilot has fewer than the run that it is a pilot of."""
+    needed = {"devices": reading.devices}
+    if not with_design:
+        needed |= {
+            "seq_len": reading.seq_len,
+            "global_batch": reading.global_batch,
+            "tp": reading.tp,
+            "micro_batch": reading.micro_batch,
+        }
+    names = [name for name, value in needed.items() if value is None]
+    if not with_design and reading.model is None:
+        names.insert(0, "model")
+    if not with_design and chip_of(reading.accelerator) is None:
+        names.insert(0, "accelerator")
+    return names
+
+
+def why_unused(reading: Reading, with_design: bool) -> str:
+    """Why no constant is learnt from a log; "" where one may be."""
+    if not moves_constants(reading):
+        return "no step time, rate of tokens or peak of memory"
+    names = unsaid(reading, with_design)
+    if names == ["devices"]:
+        return "how many devices? --devices N says it"
+    if names:
+        return f"does not say {', '.join(names)}: --design FILE says them, --devices N its devices"
+    return ""
 
 
 def row_of(reading: Reading, chip: Accelerator) -> dict[str, Any]:
@@ -212,47 +264,60 @@ def is_table(path: str | Path) -> bool:
     """Whether a file is a table of runs with measured rates or peaks of memory."""
     path = Path(path)
     top = head(path, 1 << 16) if path.is_file() else b""
-    return b"measured_tokens_per_s_per_device" in top or b"measured_peak_memory_gb" in top
+    return RATE.encode() in top or PEAK.encode() in top
 
 
-def of_table(path: str | Path) -> tuple[list[Reading], list[Point]]:
-    """The measured rows of a table of runs, alone and beside what is foretold.
-
-    Raises DesignError."""
+def of_table(path: str | Path) -> TableRuns:
+    """The measured rows of a table of runs. Raises DesignError."""
     frame = read_named(path)
-    readings = []
-    points = []
     runs = to_runs(frame)
-    for i, row in enumerate(frame[runs.ready].to_dict("records")):
-        rate = number(row.get("measured_tokens_per_s_per_device"))
+    table = TableRuns([], [], [])
+    name = Path(path).name
+    every = frame.to_dict("records")
+    for row, error in zip(every, runs.errors):
+        if error and (number(row.get(RATE)) > 0 or number(row.get(PEAK)) > 0):
+            table.unused.append(Unused(f"{name}: {plain(row['id'], 80)}", error))
+    if runs.cases is None:
+        return table
+    of_runs = marks_of(runs.cases, np.asarray(runs.stacks, object))
+    for i, row in enumerate(row for row, ready in zip(every, runs.ready) if ready):
+        rate = number(row.get(RATE))
         rate = rate if rate > 0 else nan
-        peak_bytes = max(0.0, number(row.get("measured_peak_memory_gb"))) * GB
-        if runs.cases is None or not (rate > 0 or peak_bytes):
+        peak_bytes = max(0.0, number(row.get(PEAK))) * GB
+        if not (rate > 0 or peak_bytes):
             continue
         case = runs.cases.take(slice(i, i + 1))
-        chip = str(runs.chips[i])
-        tokens = one(case.job.global_batch) * one(case.job.seq_len)
-        plan = case.plan
-        reading = Reading(
-            file=f"{Path(path).name}: {plain(row['id'], 80)}",
-            format="runs",
-            framework=plain(row["stack"], 80),
-            step_s=figure(tokens / one(devices(plan)) / rate),
-            tokens_per_s_per_device=figure(rate),
-            peak_memory_gb=figure(peak_bytes / 2.0**30) if peak_bytes else None,
-            accelerator=chip,
-            model=plain(row["model"], 80),
-            seq_len=int(one(case.job.seq_len)),
-            global_batch=int(one(case.job.global_batch)),
-            precision=precision_of(case),
-            tp=int(one(plan.tp)),
-            pp=int(one(plan.pp)),
-            vpp=int(one(plan.vpp)),
-            cp=int(one(plan.cp)),
-            ep=int(one(plan.ep)),
-            dp=int(one(plan.dp)),
-            micro_batch=int(one(plan.micro_batch)),
-        )
-        readings.append(reading)
-        points.append(point_of(reading, case, chip, str(runs.stacks[i])))
-    return readings, points
+        reading = reading_of_row(row, name, case, str(runs.chips[i]), rate, peak_bytes)
+        own = of_runs.take(np.array([i]))
+        table.readings.append(reading)
+        table.points.append(point_of(reading, case, str(runs.chips[i]), str(runs.stacks[i]), own))
+    return table
+
+
+def reading_of_row(
+    row: Mapping[Any, Any], table: str, case: Cases, chip: str, rate: float, peak_bytes: float
+) -> Reading:
+    """A measured row of a table as a log would tell it; rate: tokens/s of one device."""
+    tokens = one(case.job.global_batch) * one(case.job.seq_len)
+    plan = case.plan
+    return Reading(
+        file=f"{table}: {plain(row['id'], 80)}",
+        format="runs",
+        framework=plain(row["stack"], 80),
+        step_s=figure(tokens / one(devices(plan)) / rate),
+        tokens_per_s_per_device=figure(rate),
+        peak_memory_gb=figure(peak_bytes / 2.0**30) if peak_bytes else None,
+        accelerator=chip,
+        devices=int(one(devices(plan))),
+        model=plain(row["model"], 80),
+        seq_len=int(one(case.job.seq_len)),
+        global_batch=int(one(case.job.global_batch)),
+        precision=precision_of(case),
+        tp=int(one(plan.tp)),
+        pp=int(one(plan.pp)),
+        vpp=int(one(plan.vpp)),
+        cp=int(one(plan.cp)),
+        ep=int(one(plan.ep)),
+        dp=int(one(plan.dp)),
+        micro_batch=int(one(plan.micro_batch)),
+    )

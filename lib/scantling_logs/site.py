@@ -1,21 +1,22 @@
-"""What measured steps tell of a site: a factor on its speeds with a certainty, as a calibration.
+"""What measured steps, peaks of memory, tables of collectives and traces tell of a site, as a
+calibration.
 
-The ratio of a measured to a foretold step is the site's own factor plus the scatter of single runs:
-ln ratio = site + run, site ~ N(0, between), run ~ N(0, within). With n runs the posterior of the
-site has weight w = between^2 / (between^2 + within^2 / n) on the mean of their ln ratios and
-variance w within^2 / n; a further run scatters about it by within. It holds for runs of the same
-model, chip and precision, and half of it for those of another stack: a step says nothing of other
-models.
+Steps: `physics.learned`, of all runs on one accelerator together, whatever their model, plan, size
+and stack. Tables and traces: constants of their own. Peaks: ln(measured / estimated) = site + run,
+site ~ N(0, between), run ~ N(0, within); with n runs the site's part has weight
+w = between^2 / (between^2 + within^2 / n) on the mean and variance w within^2 / n.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import exp, log, nan, sqrt
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
 from scantling import catalogue
+from scantling.base.columns import Array
 from scantling.base.errors import DesignError
 from scantling.base.files import write_text
 from scantling.base.records import Known
@@ -23,52 +24,58 @@ from scantling.base.units import GB
 from scantling.catalogue.hardware import Accelerator
 from scantling.endure.cost import Z80
 from scantling.endure.reliability import LOGGED
-from scantling.physics.calibration_file import RELATIVE, RELATIVE_MOST, headed, times
-from scantling.physics.cases import Cases, devices
+from scantling.physics.calibration_file import MOST_RUNS, Override, headed, times
+from scantling.physics.cases import devices
 from scantling.physics.collectives import COLLECTIVES, volume
 from scantling.physics.constants import gather
+from scantling.physics.learned import Learned, Marks, Weighed, fewer, fitted, priors
 from scantling.physics.memory.chance import spread
 from scantling.physics.step import rates, step_time
 
 from .collective_points import NAMES
-from .constant import Moved, moved, moved_everywhere
+from .constant import Moved, moved
 from .measure.constants_fit import constants_of
 from .measure.points import CollectivePoint, Curves
 from .peaks import WITHIN as PEAKS_WITHIN, moved_by_peaks, peak_bytes
-from .point import Point, chip_of
+from .point import Point, Unused, chip_of
 from .reading import Reading, figure
-from .step_parts import one, seconds_of
+from .step_parts import one
+from .text import head
 
-# How far a site lies from what published runs foretell, and runs of one site from each other.
-# sd of ln(measured / foretold step) of a source that the constants have not seen; judgement:
-# strangers' median error is about 13 %, not a fitted sd
-BETWEEN = 0.13
-# sd of one run about its site's mean, same model, chip and precision: 1,111 published rows in 104
-# groups of source, model, chip and precision, 10th to 90th percentile of pairs -0.11 to +0.14
-WITHIN = 0.07
 OTHER_MODEL = 0.05  # models whose active parameters differ by more are other models; judgement
 TABLE_SD = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
-# what the factor of a site's steps moves
-SPEEDS = (
-    "gemm",
-    "gemm_fp8",
-    "hbm_share",
-    "attention",
-    "scale_up_share",
-    "scale_out_share",
-    "ep_up_share",
-)
-LEAST_SHARE = 1e-3  # shares of a step that a calibration tells
-MOST_POINTS = 100  # measured steps that it tells one by one
+MOST_POINTS = 100  # measured steps that a calibration tells one by one
+MOST_KEPT = 128  # runs that it keeps, each standing for those that are nearest to it
+ODD = 0.5  # chance from which a row is said to contradict the others
 
 
 class Posterior(NamedTuple):
-    """What is believed of a site after some runs: ln of its factor, the weight of what was
+    """What is believed of a site after some peaks: ln of its factor, the weight of what was
     measured, and half the 80 % band of ln of a further run."""
 
     ln_factor: float
     weight: float
     ln_band: float
+
+
+class Odd(NamedTuple):
+    """A row that contradicts the others: measured over what they say, and how many standard
+    deviations that is."""
+
+    file: str
+    ratio: float
+    deviations: float
+
+
+class SiteFit(NamedTuple):
+    """A calibration of a site, the steps and peaks of memory that it was learnt from, what was left
+    out, and the odd rows."""
+
+    calibration: dict[str, Any]
+    steps: list[Point]
+    peaks: list[Point]
+    unused: list[Unused]
+    odd: list[Odd]
 
 
 def posterior(ratios: Sequence[float], between: float, within: float) -> Posterior:
@@ -89,19 +96,6 @@ def domain_of(points: Sequence[Point], site: Posterior) -> dict[str, Any]:
         "active_parameters": round(points[0].active),
         "precision": points[0].precision,
     }
-
-
-def speeds(now: Mapping[str, float], case: Cases, target_s: float) -> dict[str, float]:
-    """{constant: value} with all speeds `now` of a chip moved by one factor, so that the step of a
-    case takes `target_s`. A speed stays below its peak; what then is left over stays."""
-    values = dict(now)
-    factor = 1.0
-    for _ in range(40):  # seconds fall a little slower than 1 / factor
-        values = {name: _faster(name, value, factor) for name, value in now.items()}
-        case_then = times(case, {name: values[name] / value for name, value in now.items()})
-        seconds = one(step_time(case_then).total)
-        factor = min(3.0, max(1 / 3, factor * seconds / target_s))
-    return values
 
 
 def timed(reading: Reading, chip: Accelerator) -> list[CollectivePoint]:
@@ -144,48 +138,102 @@ def of_tables(
         if constants:
             usual = vars(gather(printed.family, printed.id, ""))
             return printed, {
-                name: moved_everywhere(entry["value"], one(usual[name]), TABLE_SD)
+                name: moved(entry["value"], one(usual[name]), TABLE_SD)
                 for name, entry in constants.items()
             }
     return chip, {}
 
 
+def is_measured(path: str | Path) -> bool:
+    """Whether a file is one that `scantling measure` wrote."""
+    path = Path(path)
+    return path.is_file() and b"scantling_calibration:" in head(path, 1 << 12)
+
+
+def of_measurements(
+    files: Sequence[Override], chip: Accelerator | None
+) -> tuple[Accelerator | None, dict[str, Moved]]:
+    """(accelerator, constants) of files of `scantling measure`: of a constant that several of them
+    have the geometric mean. Raises DesignError where they are of several accelerators."""
+    values: dict[str, list[float]] = {}
+    for file in files:
+        chip = chip or catalogue.accelerator(file.accelerator)
+        file.check(chip, file.path)
+        for name, value in file.constants.items():
+            values.setdefault(name, []).append(value)
+    if chip is None:
+        return None, {}
+    usual = vars(gather(chip.family, chip.id, ""))
+    return chip, {
+        name: moved(exp(float(np.mean(np.log(of_name)))), one(usual[name]), TABLE_SD)
+        for name, of_name in values.items()
+        if name in usual
+    }
+
+
 def calibration(points: Sequence[Point], readings: Sequence[Reading] = ()) -> dict[str, Any]:
-    """The calibration file of a site: constants that tables of collectives among `readings` and
-    traces show, then those that measured steps and peaks of memory of one model, chip, precision
-    and stack move (of the set with the most points). No name, path or text of a log enters it.
-    Raises DesignError where nothing says enough."""
-    alike = largest_set(points)
-    chip = catalogue.accelerator(alike[0].accelerator) if alike else None
+    """The calibration file of a site, of `site_fit`."""
+    return site_fit(points, readings).calibration
+
+
+def site_fit(
+    points: Sequence[Point], readings: Sequence[Reading] = (), files: Sequence[Override] = ()
+) -> SiteFit:
+    """What measured runs of one accelerator, the one with the most of them, tables of collectives
+    among `readings`, traces and files of `scantling measure` tell of a site. No name, path or text
+    of a log enters its calibration. Raises DesignError where nothing says enough."""
+    here, unused = of_one_accelerator(points)
+    chip = catalogue.accelerator(here[0].accelerator) if here else None
     chip, constants = of_tables(readings, chip)
-    for point in alike:
+    chip, benchmarks = of_measurements(files, chip)
+    constants |= benchmarks
+    for point in here:
         constants |= point.traced
     data: dict[str, Any] = {}
-    steps = [point for point in alike if point.measured_s and not point.traced]
+    odd: list[Odd] = []
+    steps = [point for point in here if point.measured_s and not point.traced]
+    if len(steps) > MOST_RUNS:
+        chosen = np.unique(np.linspace(0, len(steps) - 1, MOST_RUNS).astype(int)).tolist()
+        why = f"one of {len(steps)} steps, of which {MOST_RUNS} are learnt from"
+        unused += [Unused(p.file, why) for i, p in enumerate(steps) if i not in chosen]
+        steps = [steps[i] for i in chosen]
     if steps and chip is not None:
-        data["steps"], by_steps = of_steps(steps, chip, constants)
-        for name, constant in by_steps.items():
-            known = constants.get(name)
-            elsewhere = known.elsewhere if known else None
-            constants[name] = replace(constant, elsewhere=elsewhere)
-    peaks = [point for point in alike if point.peak_bytes > 0]
+        site, weight = of_steps(steps, chip, constants)
+        data["steps"], data["site"] = summary(steps, site), kept(fewer(site, MOST_KEPT))
+        odd = odd_rows(steps, weight)
+    with_peak = [point for point in here if point.peak_bytes > 0]
+    peaks = largest_set(with_peak)
+    why = "its peak of memory: those of one model, precision and stack tell, the ones with the most"
+    unused += [Unused(point.file, why) for point in with_peak if point not in peaks]
     if peaks:
         data["peaks"], by_peaks = of_peaks(peaks)
         constants |= by_peaks
     goodput = of_clocks([reading for reading in readings if reading.badput])
     if goodput:
         data["goodput"] = goodput
-    if not constants or chip is None:
+    if chip is None or not (constants or steps):
         raise DesignError(
             "-o",
             problem="no log says enough for a calibration",
             allowed=(
                 "logs with step time or peak memory, model, accelerator, devices, sequence length, "
-                "batch, plan; --design FILE says what they lack; or a table of collectives"
+                "batch, plan; --design FILE says what they lack, --devices N their devices; or a "
+                "table of collectives"
             ),
         )
     entries = {name: constant.as_entry() for name, constant in constants.items()}
-    return headed(chip, name=chip.name) | {"constants": entries} | data
+    data = headed(chip, name=chip.name) | {"constants": entries} | data
+    return SiteFit(data, steps, peaks, unused, odd)
+
+
+def of_one_accelerator(points: Sequence[Point]) -> tuple[list[Point], list[Unused]]:
+    """The points of the accelerator with the most of them, and the others."""
+    most = Counter(point.accelerator for point in points).most_common(1)
+    chip = most[0][0] if most else ""
+    here = [point for point in points if point.accelerator == chip]
+    why = f"a calibration is of one accelerator, and {len(here)} runs are of {chip}"
+    others = [point for point in points if point.accelerator != chip]
+    return here, [Unused(p.file, f"{p.accelerator}: {why}") for p in others]
 
 
 def largest_set(points: Sequence[Point]) -> list[Point]:
@@ -211,28 +259,81 @@ def of_clocks(readings: Sequence[Reading]) -> dict[str, Any]:
 
 def of_steps(
     points: Sequence[Point], chip: Accelerator, known: Mapping[str, Moved]
-) -> tuple[dict[str, Any], dict[str, Moved]]:
-    """What measured steps hold for, and the constants that they move; `known`: what tables and
-    traces say, which holds for every model."""
+) -> tuple[Learned, Weighed]:
+    """What measured steps tell of a site, and how far they bear one another out; `known`: what
+    tables and traces say, which is open by their own spread."""
     usual = vars(gather(chip.family, chip.id, ""))
-    factors = {name: constant.value / one(usual[name]) for name, constant in known.items()}
-    now = {name: one(usual[name]) * factors.get(name, 1.0) for name in SPEEDS}
-    cases = [times(point.case, factors) for point in points]
-    steps = [step_time(case) for case in cases]
-    ratios = [(p.measured_s or 0.0) / one(step.total) for p, step in zip(points, steps)]
-    site = posterior(ratios, BETWEEN, WITHIN)
-    foretold_s = one(steps[0].total)
-    after = speeds(now, cases[0], foretold_s * exp(site.ln_factor))
-    shares = {part: seconds / foretold_s for part, seconds in seconds_of(steps[0]).items()}
-    holds = domain_of(points, site) | {
-        "shares": {part: round(share, 4) for part, share in shares.items() if share > LEAST_SHARE},
+    first = {name: constant.value / one(usual[name]) for name, constant in known.items()}
+    open_by = {n: known[n].sd_ln if n in known else sd for n, sd in priors().constants.items()}
+
+    def ln_step(factors: Mapping[str, float]) -> Array:
+        both = {n: first.get(n, 1.0) * factors.get(n, 1.0) for n in {*first, *factors}}
+        return np.log([one(step_time(times(p.case, both)).total) for p in points])
+
+    runs = Marks(*(np.concatenate(column) for column in zip(*(p.marks for p in points))))
+    measured = np.log([p.measured_s or nan for p in points])
+    return fitted(tuple(open_by), np.array([*open_by.values()]), runs, measured, ln_step)
+
+
+def summary(points: Sequence[Point], site: Learned) -> dict[str, Any]:
+    """What charts and sentences say of measured steps: how many, their factor on what published
+    runs say, and the 80 % band of a further run like them."""
+    told = site.ln_ratio - site.scatter * site.pull  # what the posterior says of each
+    _, after = site.variances(site.marks)
+    half = Z80 * site.spread * sqrt(float(np.median(after)))
+    about: dict[str, Any] = {
+        "runs": len(points),
+        "factor": round(exp(float(np.median(told))), 4),
+        "band": [round(exp(-half), 4), round(exp(half), 4)],
+        "active_parameters": round(points[0].active),
+        "precision": points[0].precision,
         "points": [charted(point) for point in points[:MOST_POINTS]],
         "stack": points[0].stack,
     }
     if points[0].release:
-        holds["release"] = points[0].release
-    sd_ln = BETWEEN * sqrt(1 - site.weight)
-    return holds, {name: moved(value, now[name], sd_ln) for name, value in after.items()}
+        about["release"] = points[0].release
+    return about
+
+
+def kept(site: Learned) -> dict[str, Any]:
+    """What a calibration file keeps of a site."""
+    runs = zip(
+        site.ln_ratio,
+        site.scatter,
+        site.marks.slopes,
+        site.marks.sizes,
+        site.marks.codes,
+        site.marks.shares,
+        site.marks.stacks,
+    )
+    return {
+        "spread": round(site.spread, 4),
+        "constants": [*site.names],
+        "open": site.sd.tolist(),
+        "runs": [
+            {
+                "ln_ratio": round(float(ln_ratio), 6),
+                "scatter": float(f"{scatter:.5g}"),
+                "slopes": np.round(slopes, 5).tolist(),
+                "sizes": np.round(sizes, 4).tolist(),
+                "codes": np.round(codes, 4).tolist(),
+                "shares": np.round(shares, 5).tolist(),
+                "stack": str(stack),
+            }
+            for ln_ratio, scatter, slopes, sizes, codes, shares, stack in runs
+        ],
+    }
+
+
+def odd_rows(points: Sequence[Point], weight: Weighed) -> list[Odd]:
+    """The rows that contradict the others by more than the noise of a sound one."""
+    if len(points) < 3:
+        return []
+    return [
+        Odd(point.file, exp(ratio), abs(away))
+        for point, chance, away, ratio in zip(points, weight.odd, weight.apart, weight.ln_ratio)
+        if chance > ODD
+    ]
 
 
 def charted(point: Point) -> dict[str, Any]:
@@ -249,17 +350,10 @@ def of_peaks(points: Sequence[Point]) -> tuple[dict[str, Any], dict[str, Moved]]
     return domain_of(points, site), moved_by_peaks(points[0].case, site.ln_factor, site.weight)
 
 
-def write(points: Sequence[Point], path: str, readings: Sequence[Reading] = ()) -> dict[str, Any]:
-    """Write the calibration of a site; returns it."""
-    data = calibration(points, readings)
-    write_text(path, yaml.safe_dump(data, sort_keys=False), force=True)
-    return data
-
-
-def _faster(name: str, speed: float, factor: float) -> float:
-    """A speed times a factor, up to the peak that a file may give."""
-    peak = RELATIVE_MOST if name in RELATIVE else 1.0
-    return min(speed * factor, max(speed, peak))
+def write(fit: SiteFit, path: str) -> None:
+    """Write the calibration of a site."""
+    text = yaml.safe_dump(fit.calibration, sort_keys=False, default_flow_style=None, width=1000)
+    write_text(path, text, force=True)
 
 
 def _mean(values: Sequence[Known]) -> Known:

@@ -1,15 +1,27 @@
 """What the commands learn and measure print."""
 
 from collections.abc import Mapping, Sequence
+from math import log
 from typing import Any
 
 from scantling.base.errors import plain
-from scantling.base.show import NONE, count, number
+from scantling.base.show import NONE, count, days, number, percent, several, usd
 from scantling.cli.summary import largest
+from scantling.physics.calibration_file import Override
+from scantling.physics.cases import devices
+from scantling.verdict.record import Assessment
 
+from .measure.network_price import FabricPrice, FlapPrice
 from .measure.points import ConstantEntry, LeftOut, Skipped
+from .measure.worth import Worth
+from .point import Point, Unused
 from .reading import Nearby, Reading
+from .site import Odd
+from .step_parts import one
 
+MOST_NAMED = 3  # logs and rows of one reason that are named
+MOST_ODD = 5  # rows that contradict the others
+MOST_MOVED = 8  # constants that are told
 LEAST = 0.005  # a constant that moved by less, or a share of the wall clock, is not told
 
 # Logs
@@ -108,14 +120,67 @@ def missing(name: str, silent: int, logs: int, how: str) -> str:
     return f"{name} is missing in {silent} of {logs}: {how}"
 
 
-def written(path: str, calibration: Mapping[str, Any]) -> str:
+def used(steps: Sequence[Point], peaks: Sequence[Point]) -> str:
+    """What a calibration was learnt from."""
+    points = [*steps, *peaks]
+    if not points:
+        return "Used  tables of collectives and benchmarks alone"
+    models = len({round(point.active) for point in points})
+    sizes = sorted({int(one(devices(point.case.plan))) for point in points})
+    span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    return (
+        f"Used  {several(len(steps), 'step')} and {several(len(peaks), 'peak')} of memory, "
+        f"{several(models, 'model')}, {span} {points[0].accelerator}"
+    )
+
+
+def odd_rows(rows: Sequence[Odd]) -> list[str]:
+    """The rows that contradict the others, those that do so most by name."""
+    far = sorted(rows, key=lambda row: -row.deviations)
+    lines = [odd(row) for row in far[:MOST_ODD]]
+    if len(far) > MOST_ODD:
+        lines.append(f"Contradicts the others  {len(far) - MOST_ODD:,} rows more")
+    return lines
+
+
+def left_out_runs(rows: Sequence[Unused]) -> list[str]:
+    """What no constant was learnt from, and why: the first of each reason by name."""
+    by_why: dict[str, list[str]] = {}
+    for row in rows:
+        by_why.setdefault(row.why, []).append(row.file)
+    lines = []
+    for why, files in by_why.items():
+        names = ", ".join(plain(file, 60) for file in files[:MOST_NAMED])
+        more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
+        lines.append(f"Left out  {names}{more}: {plain(why, 300)}")
+    return lines
+
+
+def odd(row: Odd) -> str:
+    """A row that contradicts the others."""
+    return (
+        f"Contradicts the others  {plain(row.file, 60)}: its step takes {row.ratio:.2f} times what "
+        f"they say, {row.deviations:.1f} standard deviations; it counts little"
+    )
+
+
+def written(path: str, calibration: Mapping[str, Any], override: Override) -> str:
     """What a calibration of a site moves."""
+    constants = calibration["constants"]
     moved = [
         f"{name} {number(c['was'], 3)} to {number(c['value'], 3)} ± {c['sd_ln']:.0%}"
-        for name, c in calibration["constants"].items()
+        for name, c in constants.items()
         if abs(c["value"] / c["was"] - 1) > LEAST
     ]
-    text = f"{plain(path, 200)}: {', '.join(moved)}"
+    if override.learned is not None:
+        left, factors = override.learned.left_open, override.learned.factors
+        far = sorted(factors, key=lambda name: -abs(log(factors[name])))
+        moved += [
+            f"{name} x {factors[name]:.2f} ± {left[name]:.0%}"
+            for name in far
+            if abs(log(factors[name])) > LEAST
+        ]
+    text = f"{plain(path, 200)}: {', '.join(moved[:MOST_MOVED]) or 'no constant moved'}"
     for kind in ("steps", "peaks"):
         if kind in calibration:
             text += _site(kind, calibration[kind])
@@ -124,8 +189,9 @@ def written(path: str, calibration: Mapping[str, Any]) -> str:
 
 def _site(kind: str, site: Mapping[str, Any]) -> str:
     low, high = site["band"]
+    runs = several(site["runs"], kind.removesuffix("s"))
     return (
-        f"; {site['runs']} {kind}, {site['factor']:.3f} times what published runs say; "
+        f"; {runs}, {site['factor']:.3f} times what published runs say; "
         f"80 % band of a further run {low:.2f} to {high:.2f}"
     )
 
@@ -162,6 +228,63 @@ def unknown_device(name: str) -> str:
         f"{plain(name, 80)} is not in the catalogue: curves only, no constant. --accelerator ID "
         f"says what it is."
     )
+
+
+# What to measure
+
+WORTH_HEADS = ("measurement", "device-hours", "removes days", "removes $", "interval left")
+
+
+def worth_row(worth: Worth) -> list[str]:
+    """A measurement as a row of the order."""
+    return [
+        f"{worth.experiment.name}: {worth.experiment.says}",
+        number(worth.experiment.device_hours, 2),
+        days(worth.days),
+        NONE if worth.usd is None else usd(worth.usd),
+        percent(worth.left, 1),
+    ]
+
+
+def fabric_line(price: FabricPrice) -> str:
+    """What a slow network would cost, before day 1."""
+    money = "" if price.usd is None else f" and {usd(price.usd)}"
+    return (
+        f"Before day 1: all-reduce over all devices should reach "
+        f"{price.all_reduce_bytes_per_s / 1e9:.0f} GB/s of bus bandwidth; at half of that the run "
+        f"takes {days(price.days)}{money} more"
+    )
+
+
+def flaps_line(price: FlapPrice) -> str:
+    """What flapping links cost."""
+    money = "" if price.usd is None else f", {usd(price.usd)}"
+    return (
+        f"Links that flap take {days(price.days)}{money} at the rate that is planned with; "
+        f"at ten times that {days(price.days_at_ten)}"
+    )
+
+
+def kit_page(assessment: Assessment, worths: Sequence[Worth]) -> str:
+    """The page of a kit of measurements."""
+    lines = [
+        f"# What to measure for {plain(assessment.resolved.name, 200)}",
+        "",
+        "In the order of what a device-hour removes of the interval of the run's days; each row "
+        "counts on those above it.",
+        "",
+        "| " + " | ".join(WORTH_HEADS) + " |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        *("| " + " | ".join(worth_row(worth)) + " |" for worth in worths),
+        "",
+        "`sh smoke.sh` tries every measurement on a machine without accelerators, small; "
+        "`sh run.sh` measures. FRAMEWORK names the launch kit of the steps, HEAD_NODE the first of "
+        "two nodes, STORE the folder of a save. The steps' kits are written, not started: start "
+        "each as its README says and leave its log in the folder of its design. `sh learn.sh` then "
+        "writes site.yaml: name it in the design as `calibration: site.yaml`.",
+        "",
+    ]
+    return "\n".join(lines)
 
 
 def done(path: str, stopped: bool) -> str:

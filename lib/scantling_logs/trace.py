@@ -8,7 +8,7 @@ from scantling.physics.cases import Cases
 from scantling.physics.constants import PRIORS
 from scantling.physics.step import COMPUTE, step_time
 
-from .constant import Moved, moved_everywhere
+from .constant import Moved, moved
 from .reading import Reading
 from .step_parts import one, seconds_of
 
@@ -47,5 +47,5 @@ def of_trace(reading: Reading, case: Cases, chip: Accelerator) -> dict[str, Move
         usual = one(vars(case.constants)[name])
         value = usual * (rate if part in COMPUTE else 1 / rate) ** weight
         if not implausible(name, value, chip):
-            constants[name] = moved_everywhere(value, usual, prior_sd * sqrt(1 - weight))
+            constants[name] = moved(value, usual, prior_sd * sqrt(1 - weight))
     return constants

@@ -28,7 +28,7 @@ from .constants import Constants, constants
 from .inputs import Notes, Rollout, adapters_of, rollout_of, samples_of
 from .layouts import Layout, layouts, trainer_on, varied
 from .record import Other, Posttrained, Varied
-from .trainer import BATCH, Trainer, trainer_of, tuning_of, twin
+from .trainer import BATCH, Trainer, loader, trainer_of, tuning_of, twin
 from .tuning import trained_parameters
 
 LIVE = ("cost_usd", "cost_usd_low", "cost_usd_high")
@@ -162,6 +162,8 @@ def tuning_answer(design: Design, notes: Notes, k: Constants) -> Posttrained:
         batch = notes.take(
             "job.global_batch", None, max(BATCH, devices), "64 sequences, at least one a device"
         )
+    if adapters is not None and adapters.base_bits < 16:
+        design = sharded_alone(design, notes)
     own = twin(design, devices, samples.slots, batch * pairs, samples.document, samples.tokens)
     stack_id = prepare(own).stack
     tuning = tuning_of(adapters, stack_id, pairs > 1)
@@ -190,6 +192,22 @@ def tuning_answer(design: Design, notes: Notes, k: Constants) -> Posttrained:
         rollout=None,
         tokens=tokens,
     )
+
+
+def sharded_alone(design: Design, notes: Notes) -> Design:
+    """A design with a quantised base on the software that has such, which shards its weights and
+    splits them no other way (bitsandbytes under PyTorch FSDP, transformers
+    quantizers/bitsandbytes)."""
+    why = "packed weights are sharded, and split no other way (bitsandbytes under FSDP)"
+    pins = {
+        axis: notes.take(f"plan.{axis}", None, 1, why)
+        for axis in ("tp", "pp", "cp", "ep")
+        if vars(design.plan)[axis] is None
+    }
+    changes: dict[str, Any] = {f"plan.{axis}": value for axis, value in pins.items()}
+    if design.stack is None:
+        changes["stack"] = notes.take("stack", None, loader(), "what loads packed weights")
+    return design.change(changes)
 
 
 def interval(
@@ -389,6 +407,8 @@ def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> 
     need = float(trainer.total_bytes[least]) if trainer.legal else inf
     memory = trainer.held(least, k)
     limits = texts.too_large(need, trainer.capacity, trainer.words(least))
+    if trainer.best is not None:
+        limits = texts.NO_REPLICA
     return Posttrained(
         design=design,
         name=design.title,

@@ -4,7 +4,16 @@ from rich.console import Console
 from rich.text import Text
 from scantling.base.console import console, print_json
 from scantling.base.errors import plain
-from scantling.base.show import chance, days as days_text, params, percent, seconds, size, usd
+from scantling.base.show import (
+    chance,
+    days as days_text,
+    params,
+    percent,
+    seconds,
+    several,
+    size,
+    usd,
+)
 from scantling.design.design import Design
 from scantling.verdict.verdicts import EXIT, VERDICTS
 
@@ -45,7 +54,7 @@ def lines_of(result: Posttrained) -> list[tuple[str, str]]:
     if result.plan is None:
         return lines + [("Ask", text) for text in result.asks]
     trained = f"{params(result.trained_params)} of {params(result.params)} parameters trained"
-    lines.append(("Job", f"{trained}, {result.devices:,} devices"))
+    lines.append(("Job", f"{trained}, {several(result.devices, 'device')}"))
     lines.append(("Plan", result.plan_words))
     lines += rollout_lines(result)
     lines += [("Step", step_text(result)), ("Memory", memory_text(result))]

@@ -32,6 +32,7 @@ class Constants:
     context_bytes: float
     expert_pass_s: float
     experts_layer_s: float
+    any_model: float
     low_speed: float
     high_speed: float
     low_peak: float
@@ -84,6 +85,12 @@ def _rows() -> dict[str, dict[str, str]]:
 def constants() -> Constants:
     """The constants as shipped."""
     return Constants(**{name: float(row["value"]) for name, row in _rows().items()})
+
+
+@cache
+def priors() -> Constants:
+    """The constants before any fit: where one starts, and what it leaves reluctantly."""
+    return Constants(**{name: float(row["prior"]) for name, row in _rows().items()})
 
 
 def ranges() -> dict[str, Range]:

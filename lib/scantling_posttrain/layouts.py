@@ -3,9 +3,10 @@ every layout with the engine's best replica, in one pass."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import exp
+from math import ceil, exp
 
 import numpy as np
+from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.catalogue.words import WeightSync
 from scantling.design.design import Design
@@ -20,6 +21,7 @@ from .tuning import held
 
 SHARES = (0.125, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 0.875)  # of the devices that generate
 TOGETHER, ALONE = 0.6, 0.8  # of a device's memory that the engine fills: recipes of NeMo-RL
+UNIT = 256  # tokens that a packed row is a multiple of, so that any cp divides it
 WIDEST = 64  # devices of one replica
 
 
@@ -76,7 +78,7 @@ def update_batch(r: Rollout, pack: int, devices: int) -> tuple[int, float]:
 
 def row_tokens(r: Rollout) -> int:
     """Tokens of the trainer's packed row: the longest prompt and response."""
-    return round(max(r.prompt + r.longest, 1.0))
+    return UNIT * ceil((r.prompt + r.longest) / UNIT)
 
 
 def trainer_on(design: Design, r: Rollout, devices: int, k: Constants) -> tuple[Trainer, float]:
@@ -182,16 +184,37 @@ def splits(devices: int, per_node: int, r: Rollout) -> Sequence[int]:
 
 def layouts(design: Design, r: Rollout, per_node: int, k: Constants) -> list[Layout]:
     """Every layout that holds the models, the fastest step first."""
-    devices = design.cluster.devices
-    found: list[Layout | None] = []
-    if r.colocated is not False and (r.devices is None or r.devices == devices):
-        found.append(layout_of(design, r, devices, devices, True, k))
+    found: list[Layout] = []
+    refusals: list[DesignError] = []
+    for train, generate, colocated in divisions(design.cluster.devices, per_node, r):
+        try:
+            layout = layout_of(design, r, train, generate, colocated, k)
+        except DesignError as refusal:  # a pin of the plan that so few devices cannot keep
+            refusals.append(refusal)
+            continue
+        if layout is not None:
+            found.append(layout)
+    if refusals and not found:
+        raise refusals[0]
+    return sorted(found, key=lambda one: one.step_s)
+
+
+def divisions(devices: int, per_node: int, r: Rollout) -> list[tuple[int, int, bool]]:
+    """(devices that train, that generate, whether they are the same) of every layout to try.
+    Raises DesignError where the stated ones leave none."""
+    out = []
+    if r.colocated is not False and r.devices in (None, devices):
+        out.append((devices, devices, True))
     if r.colocated is not True:
-        for generate in splits(devices, per_node, r):
-            if generate < devices:
-                found.append(layout_of(design, r, devices - generate, generate, False, k))
-    held_by = [one for one in found if one is not None]
-    return sorted(held_by, key=lambda one: one.step_s)
+        out += [(devices - n, n, False) for n in splits(devices, per_node, r) if n < devices]
+    if not out:
+        raise DesignError(
+            "job.rollout.devices",
+            r.devices if r.devices is not None else devices,
+            f"all {devices:,} where colocated, fewer where not",
+            problem="leaves no device to one side",
+        )
+    return out
 
 
 def varied(layout: Layout, k: Constants, **lengths: float) -> float:

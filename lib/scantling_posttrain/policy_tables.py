@@ -24,6 +24,7 @@ from .tables import Cells, number, precision_of, sharding_of, stack_of, text
 PROMPT = 130.0  # tokens of a question with its instruction, where none is printed (judgement)
 SHARE_OF_CAP = 0.2  # of the longest response that the mean one has, where none is printed,
 MOST_ASSUMED = 2000.0  # and no more tokens than this (judgement: long caps are rarely reached)
+UNIT = 256.0  # tokens that a packed row is a multiple of, so that any cp divides it
 ACTOR_TOKENS = 16_384.0  # of a micro-batch on a device where batches are filled by tokens (verl)
 FRACTION = 0.6  # of a device's memory that a colocated engine takes: recipes of verl and NeMo-RL
 FRACTION_ALONE = 0.8  # of a device of its own: recipes of NeMo-RL
@@ -105,7 +106,7 @@ def read_policy_row(row: Cells, k: Constants) -> PolicyRow:
         return refused(row, "no prompts, samples, lengths or devices: none is guessed")
     updates = updates_of(row, samples)
     spread = k.length_spread
-    pack = max(longest + prompt, 4096.0)
+    pack = UNIT * np.ceil(max(longest + prompt, 4096.0) / UNIT)
     mean = prompt + response
     sequences = samples / updates * mean / pack
     fsdp = re.search(r"fsdp (\d+)", row.get("train_sharding", ""))

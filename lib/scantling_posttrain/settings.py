@@ -21,6 +21,9 @@ class Tuning:
     forwards: Column  # of frozen models beside the trained one: a reference [count]
     pairs: Column  # preferred and rejected sample of each: two sequences a sample
     eager_loss: Column  # the loss of the transformers library: whole logits, again in fp32
+    any_model: (
+        Column  # the code trains whatever model it is given, as the transformers library has it
+    )
     policy_loss: Column  # log-probabilities, entropy and ratios in place of a cross entropy
     file_sync: Column  # the whole weights are written for the engine after every step
     looped: Column  # experts run one after the other, without grouped products

@@ -25,6 +25,8 @@ from .names import model_id
 from .settings import Tuning
 
 Cells = Mapping[str, str]  # of a row, by column
+# trainers of whatever model the transformers library has
+ANY_MODEL = ("transformers", "hf trainer", "prime-rl", "swift", "trl", "llama-factory", "axolotl")
 METHODS = (  # words of a method's column, the first that is found counts
     ("qlora", "qlora"),
     ("lora", "lora"),
@@ -34,8 +36,9 @@ METHODS = (  # words of a method's column, the first that is found counts
     ("full", "sft"),
     ("sft", "sft"),
 )
-UNPACKED_TOKENS = 512.0  # of an instruction with its answer, where no length is printed (judgement)
+UNPACKED_TOKENS = 256.0  # of an instruction with its answer, where no length is printed (judgement)
 REAL_TOKENS = "tokens/s is of real tokens"  # of a ladder whose samples are not packed
+ALONE = "all runs are single-gpu"  # of a page whose machines have several devices
 RANK = 16.0  # of adapters where a row prints none: the usual one of recipes (judgement)
 ATTENTION = ("q_proj", "k_proj", "v_proj", "qkv", "c_attn", "query_key_value", "attention", "attn")
 OUT = ("o_proj", "c_proj", "out_proj", "attention", "attn.c_proj", "all", "dense")
@@ -255,7 +258,7 @@ def of_shape(row: Cells, facts: Facts, assumed: list[str]) -> dict[str, str]:
     if np.isnan(micro):
         micro = 1.0
         assumed.append("micro_batch=1 (not printed)")
-    devices = number(row, "devices", 1.0)
+    devices = 1.0 if ALONE in facts.notes else number(row, "devices", 1.0)
     cp, tp, pp = (number(row, name, 1.0) for name in ("cp", "tp", "pp"))
     if "layer split" in row.get("sharding", "").lower():
         pp = devices
@@ -292,6 +295,7 @@ def tuning_cells(row: Cells, facts: Facts) -> dict[str, float]:
         "forwards": float(facts.method == "dpo"),
         "pairs": float(facts.method == "dpo"),
         "eager_loss": float(stack.id in ("hf-trainer", "deepspeed")),
+        "any_model": float(any(name in facts.framework for name in ANY_MODEL)),
         "policy_loss": float(facts.policy),
         "file_sync": float(prime),
         "looped": float("unoptimised kernels" in notes),

@@ -14,6 +14,11 @@ from .inputs import Adapters, Rollout, Samples
 from .layouts import Layout
 from .trainer import Trainer
 
+NO_REPLICA = (
+    "no replica of the engine holds the weights and the longest sample in its part of the memory "
+    "(job.rollout.kv_fraction, job.rollout.tp, job.rollout.max_response)"
+)
+
 
 def late(days: float, deadline: float) -> str:
     """A deadline that is missed."""

@@ -9,6 +9,7 @@ import numpy as np
 from scantling.base.columns import Array
 from scantling.base.errors import DesignError
 from scantling.base.records import record
+from scantling.catalogue.stacks import stack, stacks
 from scantling.design.design import Design
 from scantling.design.resolved import Resolved
 from scantling.physics.cases import Cases
@@ -27,6 +28,7 @@ from .settings import Tuning
 from .tuning import Held, Spent, held, spent
 
 OWN = ("method", "adapter", "data", "rollout", "tokens")  # of a job, that the twin has otherwise
+MANY = 64  # devices
 BATCH = 64  # sequences of a step, at least one a device
 
 
@@ -110,6 +112,7 @@ def full_tuning() -> Tuning:
         forwards=0.0,
         pairs=0.0,
         eager_loss=0.0,
+        any_model=0.0,
         policy_loss=0.0,
         file_sync=0.0,
         looped=0.0,
@@ -123,9 +126,16 @@ def full_tuning() -> Tuning:
     )
 
 
-def tuning_of(adapters: Adapters | None, stack: str | None, pairs: bool) -> Tuning:
+def loader() -> str:
+    """The stack that keeps weights in the format that they are loaded in: it runs the modules of
+    the transformers library as they are, and packed weights too."""
+    return next(name for name, row in stacks().items() if row.half_unsharded)
+
+
+def tuning_of(adapters: Adapters | None, stack_id: str | None, pairs: bool) -> Tuning:
     """What a design's step does beside its plan."""
-    eager = stack == "hf-trainer"
+    eager = stack_id == loader()
+    wide = stack_id is not None and bool(stack(stack_id).memory.get("fp32_shards"))
     plain = replace(full_tuning(), pairs=float(pairs), forwards=float(pairs))
     if adapters is None:
         return plain
@@ -135,11 +145,17 @@ def tuning_of(adapters: Adapters | None, stack: str | None, pairs: bool) -> Tuni
         rank=float(adapters.rank),
         targets=adapters.targets,
         base_bits=adapters.base_bits,
-        fp32_base=float(stack == "torchtitan"),
+        fp32_base=float(wide and not eager),
         eager_peft=float(eager),
+        any_model=float(eager),
         eager_loss=float(eager),
-        adapter_bytes=2.0 if stack == "megatron-core" else 4.0,
     )
+
+
+def devices_many(resolved: Resolved) -> bool:
+    """Whether the default space of a mixture of experts has so many plans that each of several
+    layouts would take seconds."""
+    return resolved.cluster.devices > MANY
 
 
 @lru_cache(maxsize=64)
@@ -148,7 +164,8 @@ def trainer_of(twin_design: Design, tuning: Tuning, longest: int, k: Constants) 
     sequence."""
     resolved = prepare(twin_design)
     usual = situation(resolved, resolved.main_phase)
-    plan = legal(usual, offered(space_of(None), resolved))
+    name = "coarse" if resolved.model.is_moe and devices_many(resolved) else "default"
+    plan = legal(usual, offered(space_of(name), resolved))
     cases = usual.cases(plan)
     n = np.size(plan.tp)
     long = cases

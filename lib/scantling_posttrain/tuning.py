@@ -149,7 +149,7 @@ def spent_of(c: Cases, t: Tuning, k: Constants, s: Step) -> Spent:
             1e-12,
         )
     )
-    return Spent(
+    parts = Spent(
         products=products,
         attention=s.attention,
         elementwise=elementwise,
@@ -162,6 +162,8 @@ def spent_of(c: Cases, t: Tuning, k: Constants, s: Step) -> Spent:
         host=s.host + waits,
         reference=forward,
     )
+    slower = np.where(t.any_model > 0, k.any_model, 1.0)
+    return Spent(*(slower * part for part in parts))
 
 
 def trained_parameters(c: Cases, t: Tuning) -> Column:

@@ -33,6 +33,22 @@ def test_what_differs_stands_first_and_says_what_the_assessments_say(two):
     assert len(repr(found)) < 1500 and "twice" in repr(found).splitlines()[0]
 
 
+def test_mfu_is_compared_in_one_convention():
+    """One of 65,536 tokens, whose MFU counts attention as causal masks leave it, and one of 4,096,
+    which is then shown so too, with bands; alone each keeps its own."""
+    base = Design.from_text("8B on 64 H100, 1T tokens")
+    short, long = (
+        assess(base.change({"job.seq_len": n, "job.global_batch": 2**22 // n}))
+        for n in (4096, 65536)
+    )
+    assert (short.mfu_basis, long.mfu_basis) == ("full", "causal")
+    row = next(row for row in compare([short, long]).rows if row.key == "mfu_shown")
+    assert row.values == (short.mfu_causal, long.mfu_causal) and "causal" in row.label
+    assert row.bands[1] == quantities.band("mfu", long.mfu_shown_low, long.mfu_shown_high)
+    alone = next(row for row in compare([short, short]).rows if row.key == "mfu_shown")
+    assert alone.values == (short.mfu, short.mfu) and "causal" not in alone.label
+
+
 def test_a_name_is_data_in_every_form(two):
     found = compare(two)
     assert "&lt;b&gt;twice" in found._repr_html_() and "<b>twice" not in found._repr_html_()

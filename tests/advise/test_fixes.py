@@ -287,7 +287,7 @@ def test_a_feasible_design_with_idle_devices_is_offered_the_batch_that_uses_them
     a = assess(
         Design.from_text(
             "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\njob: "
-            "{tokens: 15.6e12, seq_len: 8192, global_batch_tokens: 16e6}"
+            "{tokens: 15.6e12, seq_len: 8192, global_batch: 1953}"
         )
     )
     assert a.verdict == "feasible" and a.devices_used < 16384

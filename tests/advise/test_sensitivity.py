@@ -265,3 +265,20 @@ def test_variants_are_the_same_here_and_on_a_cluster():
     ):
         assert sweeps.variants(designs, top=5, scheduler=client)[0] == here
         assert sweeps.sweep(D, over, scheduler=client, chunk=2) == sweeps.sweep(D, over)
+
+
+def test_a_budget_of_compute_by_the_laws_and_by_the_answer_is_one():
+    """The size, tokens, days and dollars of the law that both take, the plan that keeps the
+    deadline in both."""
+    d = Design.from_data(
+        {
+            "model": {"size": 45e9},
+            "cluster": {"accelerator": "h200-sxm", "devices": 256},
+            "job": {},
+            "constraints": {"deadline_days": 21},
+        }
+    )
+    got = answers.within_budget_of_compute(d)
+    (same,) = (r for r in answers.by_scaling_laws(d)["rows"] if r["law"] == got["law"])
+    for name in ("params", "tokens", "days", "cost_usd", "likely", "mfu_shown", "plan"):
+        assert same[name] == got[name], name

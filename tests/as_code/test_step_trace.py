@@ -14,7 +14,7 @@ from scantling.catalogue.words import SCHEDULES
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
-from scantling_code.trace import COMPUTE, STREAMS, trace
+from scantling_code.trace import COMPUTE, STREAMS, passes_of, trace
 
 # (vpp, micro-batches) that each schedule can run on four stages
 PLANS = {"interleaved": 2, "zb-v": 2, "v-half": 2, "v-min": 2, "dualpipe-v": 2}
@@ -148,3 +148,15 @@ def test_the_command_writes_the_trace_and_refuses_what_has_no_plan(tmp_path, cap
     with pytest.raises(DesignError, match="holds no plan"):
         trace(assess(impossible))
     assert COMPUTE == STREAMS[0]
+
+
+def test_the_desk_draws_the_passes_of_the_trace(traced):
+    """In forward passes of the stage that sets the pace, otherwise the same."""
+    assessment, one = traced
+    drawn = passes_of(assessment.chosen)
+    unit = one.layout.makespan_s / drawn.makespan_s
+    assert drawn.start_s * unit == pytest.approx(one.layout.start_s)
+    assert drawn.span_s * unit == pytest.approx(one.layout.span_s)
+    mine = (drawn.device == one.pace) & (drawn.kind == "F")
+    forward = (drawn.end_s - drawn.start_s)[mine].sum() / one.layout.m
+    assert forward == pytest.approx(1.0)

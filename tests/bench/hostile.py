@@ -31,12 +31,13 @@ from pathlib import Path
 
 import numpy as np
 import yaml
+from mutated import case
 from random_designs import drawn
 from scantling.advise.design_json import as_dict
 from scantling.base.console import print_json
 from scantling.base.errors import DesignError
 from scantling.base.files import MAX_BYTES
-from scantling.catalogue import accelerators, fabrics
+from scantling.catalogue import HERE as CATALOGUE, accelerators, fabrics
 from scantling.cli.app import main as scantling
 from scantling.design.design import Design, json_schema
 from scantling.design.plausible import usual
@@ -428,6 +429,18 @@ def hostile(bench: Bench, seed: int, numbers, told=lambda done, bench: None) -> 
         told(number, bench)
 
 
+def mutated(bench: Bench, seed: int, numbers, told=lambda done, bench: None) -> None:
+    """Runs real files whose structure was changed."""
+    rows = (CATALOGUE / "published_runs.csv").read_text(encoding="utf-8").splitlines()[:4]
+    table = bench.out / "table.csv"
+    table.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    for number in numbers:
+        name, content, argv = case(seed, number)
+        bench.design.write_bytes(content)
+        bench.call(name, [p.format(f=bench.design, t=table, o=bench.out) for p in argv])
+        told(number, bench)
+
+
 def valid(bench: Bench, numbers, through: int, told=lambda done, bench: None) -> None:
     """Runs designs drawn at random: each is assessed and written as JSON, `through` of them by
     every command."""
@@ -478,6 +491,7 @@ def main(argv=None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="go on from this number of each")
     parser.add_argument("--only", type=int, help="one hostile case")
+    parser.add_argument("--mutated", action="store_true", help="real files restructured, alone")
     args = parser.parse_args(argv)
     print(f"seed {args.seed}", flush=True)
     # what asks for more is a MemoryError of its case, and not the end of all
@@ -495,8 +509,11 @@ def main(argv=None) -> int:
         here = Path.cwd()
         os.chdir(folder)
         try:
-            hostile(bench, args.seed, numbers, told)
-            if not one:
+            if not args.mutated:
+                hostile(bench, args.seed, numbers, told)
+            if args.mutated or not one:
+                mutated(bench, args.seed, numbers, told)
+            if not one and not args.mutated:
                 start = 1_000_000 * args.seed
                 designs = range(start + args.first, start + args.designs)
                 valid(bench, designs, args.through, told)

@@ -1,10 +1,9 @@
 """What `learn` reaches: figures read, steps after one row, ratios of published runs, speed.
 
-    python tests/bench/learn.py [FOLDER of logs with truth.csv] [GIGABYTES]
+    python tests/bench/learn.py [FOLDER of logs with truth.csv] [FOLDER of run tables] [GIGABYTES]
 
-One line a figure. Read: share of logs whose stated figures are all within 3 % (without a folder the
-logs beside this file). After one and three rows, drawn six times: the other published rows of the
-same source, model, chip and precision; and the other models of a source. After one peak of memory:
+One line a figure. Goals: `learn_goals`, with the tables of the second folder. Read: share of logs
+whose stated figures are all within 3 %. After one peak of memory:
 the other peaks of its source. Pairs: published rows of a source that differ in two or more
 settings. Dirt: variants of two logs.
 """
@@ -25,7 +24,6 @@ from pathlib import Path
 
 import numpy as np
 import scantling as sc
-import yaml
 from dirt import REFUSED, tried
 from scantling import catalogue
 from scantling.base.errors import DesignError
@@ -36,19 +34,15 @@ from scantling.physics.memory.constants import (
     gather as memory_constants,
 )
 from scantling.physics.step import rates, step_time
-from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 from scantling.runs.to_cases import to_runs
 from scantling_logs.contents import number
 from scantling_logs.peaks import WITHIN, moved_by_peaks, peak_bytes
-from scantling_logs.point import of_table
-from scantling_logs.site import calibration
 
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "logs")]
 memory_fit = importlib.import_module("validation.memory_fit")
-DRAWS = 6
-GROUP = ["source", "model", "accelerator", "precision"]
+learn_goals = importlib.import_module("learn_goals")
 SETTINGS = ["n_devices", "tp", "pp", "cp", "ep", "micro_batch", "global_batch_seqs", "seq_len"]
 STATED = {
     "step_s": "step_s",
@@ -110,82 +104,6 @@ def runs():
     good = (frame.trust != "low") & (frame.setup != "sparse")
     good &= frame.measured_tokens_per_s_per_device > 0
     return frame[good].reset_index(drop=True)
-
-
-def points(frame):
-    with tempfile.TemporaryDirectory() as folder:
-        table = Path(folder) / "runs.csv"
-        frame.to_csv(table, index=False)
-        return of_table(table)[1]
-
-
-def after_rows(frame, count: int, most: int = 1) -> None:
-    """The other rows of a group after `count` of its rows, `most` draws a group."""
-    draw, off, inside, width, weight = np.random.default_rng(0), [], [], [], []
-    for _, group in frame.groupby(GROUP):
-        for _ in range(most if len(group) > count else 0):
-            chosen = draw.permutation(len(group))
-            own = points(group.iloc[chosen[:count]])
-            if len(own) < count:
-                continue
-            with tempfile.TemporaryDirectory() as folder:
-                site = Path(folder) / "site.yaml"
-                site.write_text(yaml.safe_dump(calibration(own)))
-                rest = group.iloc[chosen[count:]]
-                told = predict_frame(rest, site)
-            ratio = told.tokens_per_s_per_device.to_numpy(float)
-            ratio = ratio / rest.measured_tokens_per_s_per_device.to_numpy(float)
-            low, high = (told[n].to_numpy(float) / told.mfu.to_numpy(float) for n in BAND)
-            here = np.isfinite(ratio)
-            off += list(abs(ratio[here] - 1))
-            inside += list((low * ratio <= 1)[here] & (high * ratio >= 1)[here])
-            width += list((high - low)[here])
-            weight += [1 / here.sum()] * int(here.sum())
-    order = np.argsort(off)
-    share = np.cumsum(np.array(weight)[order]) / sum(weight)
-    at = {p: np.array(off)[order][np.searchsorted(share, p)] for p in (0.5, 0.9)}
-    of_rows = np.quantile(off, (0.5, 0.9))
-    tell(
-        f"after {count} rows",
-        rows=len(off),
-        median=of_rows[0],
-        p90=of_rows[1],
-        median_by_group=at[0.5],
-        p90_by_group=at[0.9],
-        inside=np.mean(inside),
-        width=np.median(width),
-    )
-
-
-BAND = ("mfu_low", "mfu_high")
-
-
-def other_models(frame) -> None:
-    """The other models of a source after one of its rows: a step of another model tells nothing by
-    itself, so that they are foretold as without the log."""
-    draw, was, now = np.random.default_rng(0), [], []
-    for _, group in frame.groupby(["source", "accelerator"]):
-        chosen = group.iloc[[draw.integers(len(group))]]
-        rest = group[group.model != chosen.model.iloc[0]]
-        own = points(chosen) if len(rest) else []
-        if not own:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            site = Path(folder) / "site.yaml"
-            site.write_text(yaml.safe_dump(calibration(own)))
-            told = predict_frame(rest), predict_frame(rest, site)
-        seen = rest.measured_tokens_per_s_per_device.to_numpy(float)
-        for off, by in zip((was, now), told):
-            off += list(abs(by.tokens_per_s_per_device.to_numpy(float) / seen - 1))
-    here = np.isfinite(was)
-    was, now = np.array(was)[here], np.array(now)[here]
-    tell(
-        "other models after 1 row",
-        rows=len(was),
-        worse=float(np.sum(now > was + 1e-3)),
-        median=np.median(now),
-        median_without=np.median(was),
-    )
 
 
 def dirt() -> None:
@@ -284,16 +202,17 @@ def speed(gigabytes: float) -> None:
 
 
 def main(argv: list[str]) -> None:
-    if argv:
-        reading(Path(argv[0]))
-    frame = runs()
-    pairs(frame)
-    for count in (1, 3):
-        after_rows(frame, count, DRAWS)
-    other_models(frame)
+    folders = [Path(word) for word in argv if not word.replace(".", "").isdigit()]
+    sizes = [float(word) for word in argv if word.replace(".", "").isdigit()]
+    logs = next((folder for folder in folders if (folder / "truth.csv").is_file()), None)
+    data = next((folder for folder in folders if folder != logs), None)
+    learn_goals.main(data)
+    if logs is not None:
+        reading(logs)
+    pairs(runs())
     after_peaks()
     dirt()
-    speed(float(argv[1]) if len(argv) > 1 else 1.0)
+    speed(sizes[0] if sizes else 1.0)
 
 
 if __name__ == "__main__":

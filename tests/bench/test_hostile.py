@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hostile import BOUNDS, Bench, hostile, valid
+from hostile import BOUNDS, Bench, hostile, mutated, valid
 from scantling.design.design import json_schema
 
 SEED = 21
@@ -57,3 +57,10 @@ def test_every_number_of_the_published_schema_has_both_bounds():
             without.append(path)
     assert numbers and without == []
     assert all(low < high for low, high in BOUNDS.values())
+
+
+@pytest.mark.slow
+def test_real_files_restructured_break_nothing(bench):
+    mutated(bench, SEED, range(150))
+    assert bench.bad == [], f"seed {SEED}"
+    assert set(bench.codes) >= {0, 2}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 from scantling.base.errors import DesignError
 from scantling.design.draft import draft
+from scantling.design.methods import is_posttraining, untuned
 from scantling.plans.prepare import prepare
 from scantling_brief.brief import read_brief
 from scantling_brief.questions import command
@@ -40,8 +41,9 @@ def score(row: dict[str, Any]) -> Score:
     except DesignError as error:
         return Score("asked", f"refused: {error}")
     unread = [words.text for words in design.unread or ()]
-    resolved = None if reading.open else prepare(design.change({"unread": None}))
-    said = command(reading.question, FILE, resolved)
+    resolved = None if reading.open else prepare(untuned(design.change({"unread": None})))
+    question = None if is_posttraining(design) else reading.question
+    said = command(question, FILE, resolved)
     swept = said[2].partition("=")[0] if said[0] == "sweep" else ""
     faults = []
     for path in (row["reads"].keys() | reading.fields.keys()) - BESIDE - {swept}:

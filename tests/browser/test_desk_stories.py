@@ -76,7 +76,7 @@ def test_1024_or_2048_gpus_then_the_launch_files(desk, told, lab):
 
 
 def test_failures_twice_as_often(desk, told):
-    before = {key: desk.kpi(key) for key in ("goodput", "checkpoint_interval_s", "cost_usd")}
+    before = {key: desk.kpi(key) for key in ("goodput", "checkpoint_interval_s", "likely.cost_usd")}
     assert 3.5 < scantling.assess(Design.read(DESIGN)).endurance.failures_per_1000_node_days < 4
     desk.press_button("Set reference")
     desk.unfold("Failures, prices, measured")
@@ -86,7 +86,11 @@ def test_failures_twice_as_often(desk, told):
     design = Design.read(DESIGN).change({"reliability.failures_per_1000_node_days": 8.0})
     shows(desk, design)
     assert {key for key, value in before.items() if desk.kpi(key) != value} == set(before)
-    assert desk.page.locator("[data-kpi='cost_usd'] .sd-kpi-delta").inner_text().startswith("+$")
+    assert (
+        desk.page.locator("[data-kpi='likely.cost_usd'] .sd-kpi-delta")
+        .inner_text()
+        .startswith("+$")
+    )
     lost = scantling.assess(design).as_dict()["cost"]["lost_usd"]
     desk.tab("Cost")
     assert (
@@ -119,7 +123,7 @@ def test_save_close_reopen_compare_and_report(desk, told, lab):
     desk.tab("Compare")
     assert (
         "cluster.devices"
-        in desk.page.get_by_role("region", name="Fields of the design that differ").inner_text()
+        in desk.page.get_by_role("region", name="Fields in which the designs differ").inner_text()
     )
     desk.tab("File and report")
     render = desk.page.get_by_role("button", name="Render the report")

@@ -7,6 +7,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 from scantling.design.design import Design
 
@@ -100,10 +101,9 @@ def test_a_log_moves_the_desk_to_what_was_measured(voila, visitor, tmp_path):
     log.write_text("\n".join(line.format(i, i) for i in range(1, 40)), encoding="utf-8")
     before, marks = desk.note("step_s"), desk.marks(1)
     desk.tab("File and report")
-    desk.page.get_by_label("Log", exact=True).fill(str(log))
-    desk.page.keyboard.press("Enter")
-    desk.settle()
-    desk.press_button("Learn")
+    with desk.page.expect_download() as waiting:
+        desk.page.get_by_label("Log", exact=True).set_input_files(log)
+    assert waiting.value.suggested_filename == "calibration.yaml"
     said = desk.page.get_by_text("A step took 6.5").first
     said.wait_for(timeout=PATIENCE_MS)
     assert "was foretold" in said.inner_text()
@@ -111,10 +111,9 @@ def test_a_log_moves_the_desk_to_what_was_measured(voila, visitor, tmp_path):
     assert "measured here" in desk.chart(1).inner_html()
     if pictures := os.environ.get("SCANTLING_PICTURES"):
         desk.picture(Path(pictures) / "learn-file.png")
-    desk.page.get_by_label("Folder", exact=True).first.fill(str(tmp_path / "reports"))
-    desk.work("Render the report")
-    (written,) = (tmp_path / "reports").glob("*.html")
-    page = written.read_text(encoding="utf-8")
+    with desk.page.expect_download(timeout=2 * PATIENCE_MS) as waiting:
+        desk.work("Render the report")
+    page = waiting.value.path().read_text(encoding="utf-8")
     assert "Measured here" in page and "1 measured step" in page
     desk.tab("Evidence")
     assert "measured here on" in desk.page.locator(".sd-chart:visible").last.inner_html()
@@ -123,3 +122,92 @@ def test_a_log_moves_the_desk_to_what_was_measured(voila, visitor, tmp_path):
     desk.press_button("Undo")
     assert desk.note("step_s") == before
     assert desk.errors == []
+
+
+def test_the_readers_own_files_are_saved_and_opened(voila, visitor, tmp_path):
+    """Nothing is written where the server is; what is saved is a download, what is opened a file
+    that the reader chooses."""
+    desk = visitor(voila.url)
+    desk.press("cluster.devices", "ArrowLeft")
+    design = Design.from_yaml(desk.design_text())
+    with desk.page.expect_download() as waiting:
+        desk.button("Save").click()
+    saved = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(saved)
+    assert saved.suffix == ".yaml" and Design.read(saved) == design
+    desk.press_button("Undo")
+    desk.page.get_by_label("File", exact=True).set_input_files(saved)
+    desk.settle()
+    desk.press_button("Load")
+    assert Design.from_yaml(desk.design_text()) == design
+    assert desk.errors == []
+
+
+def test_a_link_holds_no_token_and_a_terminal_reads_it(voila, visitor, chrome):
+    chrome.grant_permissions(["clipboard-read", "clipboard-write"])
+    desk = visitor(voila.url)
+    desk.press("cluster.devices", "ArrowLeft")
+    desk.button("Copy link").click()
+    desk.page.wait_for_timeout(500)
+    copied = desk.page.evaluate("() => navigator.clipboard.readText()")
+    assert "token" not in copied and "127.0.0.1" not in copied
+    assert Design.read(copied) == Design.from_yaml(desk.design_text())
+
+
+def test_the_page_is_dark_where_the_readers_system_is(voila, visitor):
+    desk = visitor(voila.url)
+    light = desk.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    desk.page.emulate_media(color_scheme="dark")
+    desk.page.wait_for_function("() => document.body.dataset.jpThemeLight === 'false'")
+    desk.page.wait_for_timeout(1700)
+    assert desk.page.evaluate("() => getComputedStyle(document.body).backgroundColor") != light
+    assert violations(desk.page, ".sd-desk", ("color-contrast",)) == []
+
+
+UNDER_THE_MOUSE = (
+    ".sd-head button:has-text('Clear reference')",
+    ".sd-head button:has-text('Undo')",
+    ".sd-head button:has-text('Copy link')",
+    ".sd-kpi",
+    ".sd-tab[aria-selected=false]",
+    ".sd-tab[aria-selected=true]",
+    ".sd-panel .sd-button",
+    ".sd-table td:nth-child(2)",
+    ".sd-table .sd-link",
+    ".sd-typed",
+    ".sd-select",
+    ".sd-fold",
+    ".sd-group > summary",
+)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_what_is_pressed_or_under_the_mouse_reads(voila, visitor, theme):
+    """WCAG 2.2, 1.4.3 for the states that a picture of the page at rest does not show."""
+    desk = visitor(voila.url + f"&theme={theme}")
+    desk.press_button("Set reference")
+    desk.press("cluster.devices", "ArrowLeft")
+    for name in ("Plans", "Compare"):
+        desk.tab(name)
+        for where in UNDER_THE_MOUSE:
+            spot = desk.page.locator(f".sd-desk {where}").locator("visible=true").first
+            if spot.count():
+                spot.hover()
+                desk.page.wait_for_timeout(50)
+                assert violations(desk.page, ".sd-desk", ("color-contrast",)) == [], where
+
+
+def _kernels(voila) -> int:
+    children = psutil.Process(voila.process.pid).children(recursive=True)
+    return sum("ipykernel" in " ".join(child.cmdline()) for child in children)
+
+
+def test_the_kernel_of_a_closed_page_ends_within_a_minute(voila, visitor):
+    desk = visitor(voila.url)
+    time.sleep(5)  # the next one is warmed up
+    open_ = _kernels(voila)
+    desk.page.goto("about:blank")
+    until = time.monotonic() + 60
+    while _kernels(voila) >= open_ and time.monotonic() < until:
+        time.sleep(2)
+    assert 1 <= _kernels(voila) < open_, "and the one that waits for the next visitor stays"

@@ -228,7 +228,6 @@ def test_a_log_is_learnt_from_and_stays_in_the_page(desk, how, tmp_path):
             log.read_text(),
         )
     desk.settle()
-    desk.page.get_by_role("button", name="Learn", exact=True).click()
     text = downloaded(desk, "calibration.yaml")
     assert yaml.safe_load(text) == made
     assert [url for url in desk.asked[before:] if not url.startswith(("data:", "blob:"))] == []

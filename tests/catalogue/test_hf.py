@@ -280,6 +280,46 @@ def test_against_the_library_itself_where_it_is_installed(name, tmp_path):
     assert sum(p.numel() for p in built.parameters()) == parameters(from_hf(raw)[0]).total
 
 
+# what the library builds beside the language part, or too large (NOTES)
+BUILT_OTHERWISE = {
+    "gemma3": "vision too",
+    "got_ocr2": "vision too",
+    "fuyu": "its pictures' projection too",
+    "phi4_multimodal": "vision and speech too",
+    "longcat_flash": "experts that compute nothing",
+}
+OTHERS = ("is an encoder-decoder", "is encoder-only", "is a decoder of speech")
+
+
+@pytest.mark.slow
+def test_the_librarys_list_of_causal_models_is_counted_or_refused_in_one_line():
+    """Each with the default config of its class, on the meta device: of the decoders that their own
+    defaults build at least three quarters are counted, all of these to the unit."""
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers", minversion="5.0")
+    auto = transformers.models.auto
+    counted, refused = [], {}
+    for name in auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        try:
+            defaults = auto.configuration_auto.CONFIG_MAPPING[name]()
+            raw = json.loads(json.dumps(defaults.to_dict(), default=str)) | {"model_type": name}
+            with torch.device("meta"):
+                built = transformers.AutoModelForCausalLM.from_config(defaults)
+        except Exception:  # the library's own defaults do not build
+            continue
+        try:
+            total = parameters(from_hf(raw)[0]).total
+        except DesignError as error:
+            assert "\n" not in str(error) and str(error)
+            refused[name] = str(error)
+            continue
+        counted.append(name)
+        if name not in BUILT_OTHERWISE:
+            assert total == sum(p.numel() for p in built.parameters()), name
+    decoders = [n for n, why in refused.items() if not any(other in why for other in OTHERS)]
+    assert len(counted) >= 0.75 * (len(counted) + len(decoders)), (len(counted), sorted(decoders))
+
+
 ROUTERS = ["deepseek-v2-lite", "deepseek-v3-671b", "moonlight-16b-a3b", "glm-4.5-air-106b"]
 
 

@@ -66,11 +66,12 @@ def test_what_others_call_a_field_finds_it(section, name, nearest):
     assert caught.value.nearest == nearest
 
 
-def test_a_command_prints_a_line_for_each(tmp_path, capsys):
+def test_a_command_names_each_in_its_one_line(tmp_path, capsys):
     (tmp_path / "wrong.yaml").write_text(WRONG, encoding="utf-8")
     assert main(["design", str(tmp_path / "wrong.yaml")]) == 2
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 6 and all("wrong.yaml: " in line for line in lines)
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert line.startswith("scantling: ") and line.count("; also ") == 5
+    assert "cluster.gpus: there is no such field; nearest: cluster.devices" in line
 
 
 def test_the_desk_marks_each_beside_its_input():

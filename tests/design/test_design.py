@@ -21,7 +21,7 @@ from scantling.design.design import Design, DesignError, json_schema
 from scantling.design.fields import Kind, fields
 from scantling.design.file import dump, load, number_text
 from scantling.design.paths import section_at
-from scantling.design.phases import default_batch
+from scantling.design.phases import batch_of_tokens, default_batch
 from scantling.plans.prepare import prepare
 
 ROOT = Path(__file__).parents[2]
@@ -447,8 +447,20 @@ def test_tokens_in_a_step_become_whole_sequences():
     )
     assert prepare(Design.from_yaml(text.format("4194304"))).phases[0].global_batch == 1024
     r = prepare(Design.from_yaml(text.format("4e6")))
-    assert r.phases[0].global_batch == 977
+    assert r.phases[0].global_batch == 960 and 960 % 64 == 0  # 977 is a prime
     assert "job.global_batch" in {a.field for a in r.assumed}
+
+
+@pytest.mark.parametrize("devices", [8, 24, 96, 512, 3648, 14336, 16384, 65536])
+@pytest.mark.parametrize("tokens", [1e6, 4e6, 16e6, 60e6, 240e6])
+def test_a_batch_in_tokens_divides_over_the_devices(devices, tokens):
+    """58,594 = 2 x 83 x 353 sequences of 4,096 tokens are 240M tokens: no number of replicas."""
+    batch = batch_of_tokens(tokens, 4096, devices, 1)
+    assert abs(batch * 4096 / tokens - 1) <= 0.05 + 4096 / tokens
+    asked = round(tokens / 4096)
+    assert math.gcd(batch, devices) >= math.gcd(asked, devices)
+    if asked >= 20 * devices:
+        assert batch % devices == 0
 
 
 def test_paths_are_relative_to_the_file(tmp_path):

@@ -81,3 +81,30 @@ def test_nothing_that_was_published_is_asked_about():
 def test_what_is_confirmed_is_a_field(confirm):
     with pytest.raises(DesignError, match="^confirm"):
         Design.from_data(BASE | {"confirm": confirm})
+
+
+@pytest.mark.parametrize(
+    ("stack", "chip", "asked"),
+    (
+        ("megatron-core", "tpu-v5p", True),
+        ("torchtitan", "trn2", True),
+        ("deepspeed", "gaudi2", True),
+        ("megatron-core", "mi300x", False),
+        ("maxtext", "tpu-v5p", False),
+        ("hai-llm", "h800-sxm", False),
+        (None, "tpu-v5p", False),
+    ),
+)
+def test_a_stack_on_a_chip_that_its_code_does_not_run_on_is_asked_about(stack, chip, asked):
+    data = {
+        "scantling": 1,
+        "name": "x",
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": chip, "devices": 64},
+        "job": {"tokens": 1e11},
+    }
+    design = Design.from_data(data | ({"stack": stack} if stack else {}))
+    fields = [question.field for question in questions(prepare(design))]
+    assert ("stack" in fields) == asked
+    confirmed = Design.from_data(design.data() | {"confirm": ["stack"]})
+    assert "stack" not in [question.field for question in questions(prepare(confirmed))]

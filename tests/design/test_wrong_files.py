@@ -304,7 +304,7 @@ WRONG = {
         ["plan.ep", "8", "experts", "nearest: 1"],
     ),
     "pin: zero3 with chunks": (
-        GOOD + "plan: {sharding: zero3, vpp: 2}\n",
+        GOOD + "stack: megatron-core\nplan: {sharding: zero3, vpp: 2}\n",
         ["plan.sharding", "zero3", "interleaved"],
     ),
     "pin: a group without hsdp": (

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from time import monotonic, sleep
 
 import pytest
 import scantling
@@ -408,16 +409,46 @@ def test_several_designs_stand_side_by_side_with_their_bands_and_notes(desk):
     assert len(panel.numbers.rows) == 10
     text = lambda cell: cell if isinstance(cell, str) else cell["text"]
     rows = {text(row[0]): [text(cell) for cell in row[1:]] for row in panel.numbers.rows}
-    *cells, _ = rows[label("likely.cost_usd")]
+    _, _, *cells = rows[label("likely.cost_usd")]
+    assert len(cells) == 3
     for said, kept in zip(cells, desk.session.kept):
         assert show("likely.cost_usd", kept.figures["likely"]["cost_usd"]) in said
     devices = next(row for row in panel.fields.rows if row[0] == "cluster.devices")
-    assert devices[1:] == ["16,384", "8,192", "32,768", "32,768"]
+    assert devices[1:] == ["32,768", "16,384", "8,192", "32,768"]
     heads = [column["label"] for column in panel.numbers.columns]
-    assert heads[1].endswith("(reference)") and "devices 8,192" in heads[2]
+    assert heads[3].endswith("(reference)") and "devices 8,192" in heads[4]
     panel.reference.value = desk.session.kept[1]
     assert desk.session.reference.design.cluster.devices == 8192
     panel.take.click()
     assert desk.design.cluster.devices == 8192
     panel.forget.click()
     assert desk.session.reference is None and not panel.numbers.rows
+
+
+def test_a_feasible_design_that_costs_more_than_it_need_says_so_and_offers_the_change(desk):
+    desk.controls.form.send_change("cluster.devices", 14336)
+    saving = desk.session.now.figures["saving"]
+    assert saving["share"] > 0.1
+    verdict = desk.headline.strip.items[0]
+    assert (verdict["value"], verdict["state"]) == ("Feasible, but dear", "warn")
+    assert show("cost_usd", saving["saved_usd"]) in desk.headline.line.value
+    assert "dearer than it need be" in desk.headline.line.value
+    before = desk.session.now.figures["likely"]["cost_usd"]
+    desk.headline.fix.click()
+    after = desk.session.now.figures["likely"]["cost_usd"]
+    assert before - after == pytest.approx(saving["saved_usd"], rel=1e-6)
+
+
+def test_of_many_plans_the_figures_come_first_and_the_advice_follows(desk):
+    desk.controls.form.send_change("cluster.devices", 10240)
+    desk.controls.form.send_change("model.experts", 16)
+    first = desk.session.now
+    assert not first.advised and first.figures["avoid"] == []
+    assert "being worked out" in desk.headline.line.value
+    until = monotonic() + 300
+    while not desk.session.now.advised and monotonic() < until:
+        sleep(0.2)
+    now = desk.session.now
+    assert now.design == first.design and now.advised and now.figures["avoid"]
+    assert now.figures["step_s"] == first.figures["step_s"]
+    assert "being worked out" not in desk.headline.line.value

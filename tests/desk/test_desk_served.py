@@ -77,15 +77,16 @@ def test_a_visitor_loads_a_file_of_their_own_and_none_of_the_server(panel, tmp_p
 def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     """What a Megatron-LM log says of its steps; a file that is no log is refused in one line."""
     line = " iteration {:8d}/ 50 | elapsed time per iteration (ms): 6000.0 |"
-    panel.log.value = "\n".join(map(line.format, range(1, 30)))
     before = panel.session.now.figures
-    panel.learn.click()
+    panel.log.value = "\n".join(map(line.format, range(1, 30)))  # chosen, or dropped on the desk
     name, content = _given(panel.log_download)
     steps = yaml.safe_load(content)["steps"]
     assert name == "calibration.yaml" and steps["runs"] == 1
     assert "A step took 6" in panel.log_status.value
     now = panel.session.now.figures
     assert panel.session.now.design.calibration == yaml.safe_load(content)
+    rows = {row[0]: row[1:] for row in panel.learnt.rows}
+    assert len(rows) == 4 and all(was != has for was, has in rows.values()), "before and after"
     assert now["band_tier"] == "measured here" != before["band_tier"]
     wide, narrow = (a["step_s_high"] / a["step_s_low"] - 1 for a in (before, now))
     assert narrow < 0.75 * wide
@@ -99,4 +100,17 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     panel.log.value = "nothing of the kind"
     panel.learn.click()
     assert "sd-fault" in panel.log_status.value and "Traceback" not in panel.log_status.value
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_to_measure_first_is_said_and_given_as_a_kit(panel, tmp_path):
+    _, results = panel._measures_start()
+    for found in results:
+        panel._measures_step(found)
+    assert 1 <= len(panel.worth.rows) <= 12
+    left = [float(row[-1].rstrip(" %")) for row in panel.worth.rows]
+    assert left == sorted(left, reverse=True) and left[-1] < 100, "each narrows what is left"
+    name, content = _given(panel.measures_download)
+    files = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    assert name == "measure.zip" and {"run.sh", "smoke.sh", "learn.sh", "README.md"} <= set(files)
     assert list(tmp_path.iterdir()) == []

@@ -462,7 +462,7 @@ def test_every_picture_is_also_a_function_of_a_result_that_draws_without_a_desk(
             "links": ["scale-out"],
             "spares": ["spare nodes"],
             "evidence": ["this design", "MFU"],
-            "matrix": ["scale-up domain", "exposed"],
+            "matrix": ["scale-up domain", "waits"],
             "map": ["8,192"],
         }.get(name, []):
             assert word in svg, (name, word)

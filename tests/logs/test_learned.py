@@ -20,10 +20,11 @@ def test_the_logs_are_read_as_a_careful_reader_does(told):
 
 
 def test_a_pilot_foretells_four_times_its_devices(told):
-    """Within 4 %, inside the band and nearer than without it; the band is narrower."""
+    """Half as far off as without it and inside the band, which is narrower: one run is believed in
+    part."""
     before, after, measured = told["before"], told["after"], told["whole"].step_s
     off = [abs(a["step_s"] / measured - 1) for a in (before, after)]
-    assert off[1] < 0.04 < off[0]
+    assert off[1] < 0.6 * off[0]
     assert after["step_s_low"] < measured < after["step_s_high"]
     width = [a["step_s_high"] / a["step_s_low"] for a in (before, after)]
     assert width[1] < width[0]

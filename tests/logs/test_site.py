@@ -76,15 +76,15 @@ def slow_site(tmp_path):
 def test_one_run_moves_most_of_the_way_and_narrows_the_band(slow_site, tmp_path):
     path, site, before = slow_site
     after = foretold(tmp_path, path, "--calibration", str(site))
-    weight = 0.13**2 / (0.13**2 + 0.07**2)
-    assert after["step_time_s"] / before["step_time_s"] == pytest.approx(1.25**weight, rel=1e-3)
+    moved = math.log(after["step_time_s"] / before["step_time_s"]) / math.log(1.25)
+    assert 0.5 < moved < 1
     width = {n: (x["mfu_high"] - x["mfu_low"]) / x["mfu"] for n, x in (("b", before), ("a", after))}
-    assert width["a"] < width["b"] and width["a"] <= 0.30
+    assert width["a"] < 0.8 * width["b"]
 
 
-def test_a_step_under_another_stack_tells_half(tmp_path):
-    """Of a step measured under Megatron-Core a design under torchtitan takes half of what it takes
-    where the file does not say whose step it was, and says so."""
+def test_a_step_under_another_stack_tells_less(tmp_path):
+    """Of a step measured under Megatron-Core a design under torchtitan takes less than where the
+    file does not say whose step it was, and says so."""
 
     def under(stack, rate=1.0):
         row = f"0,{RUN.format(devices=512)}{stack},{rate}"
@@ -95,29 +95,23 @@ def test_a_step_under_another_stack_tells_half(tmp_path):
     site, unsaid = tmp_path / "site.yaml", tmp_path / "unsaid.yaml"
     slow = under("megatron-core", 1024 * 8192 / 512 / own / 1.25)
     assert main(["learn", str(slow), "-o", str(site)]) == 0
-    told = yaml.safe_load(site.read_text())
-    assert told["steps"].pop("stack") == "megatron-core"
-    unsaid.write_text(yaml.safe_dump(told))
+    learnt = yaml.safe_load(site.read_text())
+    assert learnt["site"]["runs"][0]["stack"] == "megatron-core"
+    learnt["site"]["runs"][0]["stack"] = ""
+    unsaid.write_text(yaml.safe_dump(learnt))
     there = {None: foretold(tmp_path, under("torchtitan"))}
     there |= {
         f: foretold(tmp_path, under("torchtitan"), "--calibration", f) for f in (site, unsaid)
     }
     moved_ = {f: math.log(r["step_time_s"] / there[None]["step_time_s"]) for f, r in there.items()}
-    assert moved_[site] == pytest.approx(moved_[unsaid] / 2, rel=0.05) and moved_[unsaid] > 0.05
+    assert 0.02 < moved_[site] < 0.95 * moved_[unsaid]
     width = {f: r["mfu_high"] / r["mfu_low"] for f, r in there.items()}
-    told["steps"] |= {"stack": "megatron-core", "shares": {}}
-    bare = calibration_file.read(told)
-    assert [float(bare.under(s).near(None)) for s in ("torchtitan", "megatron-core", "")] == [
-        0.5,
-        1,
-        1,
-    ]
-    assert width[unsaid] < width[site] < width[None]
+    assert max(width[unsaid], width[site]) < width[None]
     design = sc.Design.from_text(DESIGN.format(model="llama-3.1-70b"))
     for stack in ("megatron-core", "torchtitan"):
         here = design.change({"stack": stack, "calibration": str(site)})
         said = next(x for x in sc.assess(here).assumed if x.field == "calibration").why
-        assert ("count half" in said) == (stack == "torchtitan")
+        assert ("tell less" in said) == (stack == "torchtitan")
 
 
 def test_more_runs_are_more_certain(tmp_path):
@@ -140,6 +134,7 @@ def test_no_name_of_a_log_enters_the_calibration(slow_site):
         "device",
         "constants",
         "steps",
+        "site",
     }
 
 
@@ -167,9 +162,18 @@ def test_a_design_names_the_calibration(slow_site, tmp_path):
     assert slow_site[1].name == "site.yaml"
     usual, own = (design(tmp_path, "llama-3.1-70b", m) for m in ("", "calibration: site.yaml\n"))
     assert own.band_tier == "measured here" and usual.band_tier != "measured here"
-    assert own.step_s / usual.step_s == pytest.approx(1.19, abs=0.05)
+    assert own.step_s / usual.step_s == pytest.approx(1.17, abs=0.05)
     other, same = (design(tmp_path, "llama-3.1-8b", m) for m in ("", "calibration: site.yaml\n"))
-    assert same.step_s == other.step_s and same.band_tier == other.band_tier
+    assert 1.01 < same.step_s / other.step_s < 1.2
+
+
+def test_a_file_of_an_earlier_release_is_to_be_learnt_again(slow_site, tmp_path, capsys):
+    path, site, _ = slow_site
+    learnt = yaml.safe_load(site.read_text())
+    del learnt["site"]
+    site.write_text(yaml.safe_dump(learnt))
+    assert main(["predict", str(path), "-o", str(tmp_path / "x"), "--calibration", str(site)]) == 2
+    assert "scantling learn of the same logs again" in capsys.readouterr().err
 
 
 def test_a_design_holds_the_calibration_as_it_names_it(slow_site, tmp_path):
@@ -219,7 +223,9 @@ def test_a_log_with_the_design_of_its_run(tmp_path, capsys):
     site = tmp_path / "site.yaml"
     wanted = ["learn", str(log), "-o", str(site)]
     assert main(wanted) == 2 and "--design FILE" in capsys.readouterr().err
-    assert main([*wanted, "--design", str(tmp_path / "design.yaml")]) == 0
+    beside = [*wanted, "--design", str(tmp_path / "design.yaml")]
+    assert main(beside) == 2 and "how many devices? --devices N" in capsys.readouterr().err
+    assert main([*beside, "--devices", "512"]) == 0
     assert yaml.safe_load(site.read_text())["steps"]["factor"] > 1.05
 
 
@@ -237,7 +243,7 @@ def test_a_pilot_tells_of_the_whole_run(tmp_path):
     whole.write(run)
     assert main(["learn", str(log), "--design", str(run), "-o", str(site)]) == 0
     after = sc.assess(whole.change({"calibration": yaml.safe_load(site.read_text())}))
-    assert after.step_s / before == pytest.approx(1.25 ** (0.13**2 / (0.13**2 + 0.07**2)), abs=0.03)
+    assert after.step_s / before == pytest.approx(1.17, abs=0.04)
 
 
 def test_a_step_stands_beside_what_is_possible_and_beside_published_runs(tmp_path, capsys):
@@ -248,6 +254,7 @@ def test_a_step_stands_beside_what_is_possible_and_beside_published_runs(tmp_pat
     (tmp_path / "job.out").write_text("\n".join(lines))
     (tmp_path / "design.yaml").write_text(DESIGN.format(model="llama-3.1-70b"))
     words = ["learn", str(tmp_path / "job.out"), "--design", str(tmp_path / "design.yaml")]
+    words += ["--devices", "512"]
     assert main([*words, "--json"]) == 0
     (got,) = json.loads(capsys.readouterr().out)
     believed = got["believed"]
@@ -269,14 +276,87 @@ def test_a_step_stands_beside_what_is_possible_and_beside_published_runs(tmp_pat
     assert "believed possible" in said and "times the MFU of" in said and "unexplained" in said
 
 
-def test_a_measured_step_tells_less_of_steps_made_of_other_parts(slow_site):
-    """Half of the parts' time elsewhere: e^-2 of what is known of the measured step's own parts."""
+def test_a_measured_step_tells_less_of_steps_that_are_unlike_it(slow_site):
+    """What the band loses: most for the run itself, less where half of a step is another part,
+    least for another size under another plan."""
     override = calibration_file.read(slow_site[1])
-    (_, (point,)) = of_table(slow_site[0])
-    assert override.near(point.case) == pytest.approx(1.0, abs=0.01)
-    one_part = replace(override, steps={**override.steps, "shares": {"dp": 1.0}})
-    assert one_part.near(point.case) < math.exp(-3)
-    assert override.narrowed(0.5, 2.0, point.case)[1] < one_part.narrowed(0.5, 2.0, point.case)[1]
+    (point,) = of_table(slow_site[0]).points
+    site = override.learned
+    half = point.marks.shares / 2
+    half[:, 0] += 0.5
+    smaller = point.marks._replace(sizes=point.marks.sizes - 3, shares=half, codes=half[:, :4])
+    widths = [
+        site.narrowing_of(marks)[0]
+        for marks in (point.marks, point.marks._replace(shares=half), smaller)
+    ]
+    assert widths[0] < widths[1] < widths[2]
+    assert override.narrowed(0.5, 2.0, point.case)[1] == pytest.approx(2.0 ** widths[0], rel=0.02)
+
+
+GRID = (
+    "id,model,accelerator,n_devices,seq_len,global_batch_seqs,precision,tp,pp,micro_batch,stack,"
+    "measured_tokens_per_s_per_device"
+)
+
+
+def several(tmp_path, factor, odd=1.0):
+    """Measured rows of three models under several plans whose steps take `factor` times what is
+    foretold, the last of them `odd` times that."""
+    runs = [
+        ("llama-3.1-8b", 16, 1, 1, 1),
+        ("llama-3.1-8b", 64, 2, 1, 2),
+        ("llama-2-13b", 64, 4, 1, 2),
+        ("llama-3.1-70b", 256, 8, 4, 1),
+        ("llama-3.1-70b", 128, 8, 2, 1),
+        ("llama-2-13b", 32, 2, 2, 1),
+    ]
+    rows = [
+        f"{i},{model},h100-sxm,{n},4096,512,bf16,{tp},{pp},{mb},megatron-core,"
+        for i, (model, n, tp, pp, mb) in enumerate(runs)
+    ]
+    path, out = tmp_path / "rows.csv", tmp_path / "out.csv"
+    path.write_text("\n".join([GRID, *(f"{row}1" for row in rows)]) + "\n")
+    assert main(["predict", str(path), "-o", str(out)]) == 0
+    lines = [line.split(",") for line in out.read_text().splitlines()]
+    at = lines[0].index("tokens_per_s_per_device")
+    rates = [float(line[at]) / factor for line in lines[1:]]
+    rates[-1] /= odd
+    path.write_text("\n".join([GRID, *(f"{r}{x}" for r, x in zip(rows, rates))]) + "\n")
+    return path
+
+
+def test_rows_of_several_models_plans_and_sizes_are_learnt_together(tmp_path, capsys):
+    """Six rows of three models, all a quarter slower: all six are used, and each is foretold within
+    a twentieth afterwards."""
+    path, site, out = several(tmp_path, 1.25), tmp_path / "site.yaml", tmp_path / "out.csv"
+    assert main(["learn", str(path), "-o", str(site)]) == 0
+    said = capsys.readouterr().err
+    assert "Used  6 steps" in said and "3 models" in said and "Contradicts" not in said
+    assert main(["predict", str(path), "-o", str(out), "--calibration", str(site)]) == 0
+    after = [line.split(",") for line in out.read_text().splitlines()]
+    at = after[0].index("tokens_per_s_per_device")
+    measured = [float(line.split(",")[-1]) for line in path.read_text().splitlines()[1:]]
+    for line, rate in zip(after[1:], measured):
+        assert float(line[at]) == pytest.approx(rate, rel=0.05)
+
+
+def test_a_row_that_contradicts_the_others_is_named_and_counts_little(tmp_path, capsys):
+    path, site = several(tmp_path, 1.0, odd=1.8), tmp_path / "site.yaml"
+    assert main(["learn", str(path), "-o", str(site)]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.count("Contradicts the others") == 1 and "rows.csv: 5: its step takes 1." in said
+    assert yaml.safe_load(site.read_text())["steps"]["factor"] == pytest.approx(1, abs=0.03)
+
+
+def test_rows_that_are_left_out_are_named_with_the_reason(tmp_path, capsys):
+    path, site = several(tmp_path, 1.1), tmp_path / "site.yaml"
+    more = ["6,llama-3.1-8b,a100-80-sxm,64,4096,512,bf16,2,1,2,megatron-core,3000"]
+    more += ["7,no-such-model,h100-sxm,64,4096,512,bf16,2,1,2,megatron-core,3000"]
+    path.write_text(path.read_text() + "\n".join(more) + "\n")
+    assert main(["learn", str(path), "-o", str(site)]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "Left out rows.csv: 6: a100-80-sxm: a calibration is of one accelerator" in said
+    assert "Left out rows.csv: 7: no layers" in said and "Used 6 steps" in said
 
 
 def test_a_table_of_collectives_moves_the_links_for_every_model(tmp_path, capsys):
@@ -462,7 +542,19 @@ def test_a_log_of_rates_alone_is_told_by_the_step_that_they_make(tmp_path, capsy
     lines = (f"Step {i} | loss:1.23 lr:2e-05 tokens_per_second_per_gpu:500.0" for i in range(1, 9))
     (tmp_path / "job.out").write_text("\n".join(lines))
     (tmp_path / "design.yaml").write_text(DESIGN.format(model="llama-3.1-70b"))
-    assert main(["learn", f"{tmp_path}/job.out", "--design", f"{tmp_path}/design.yaml"]) == 0
+    assert (
+        main(
+            [
+                "learn",
+                f"{tmp_path}/job.out",
+                "--design",
+                f"{tmp_path}/design.yaml",
+                "--devices",
+                "512",
+            ]
+        )
+        == 0
+    )
     assert "job.out: 32.77 s measured, " in capsys.readouterr().out
 
 
@@ -470,6 +562,6 @@ def test_a_row_with_a_peak_and_no_rate_tells_of_memory_alone(tmp_path):
     path = tmp_path / "runs.csv"
     run = RUN.format(devices=512)
     path.write_text(f"{HEADER},measured_peak_memory_gb\n0,{run},0,60\n")
-    readings, points = of_table(path)
+    readings, points, _ = of_table(path)
     assert readings[0].step_s is None and readings[0].tokens_per_s_per_device is None
     assert points[0].measured_s is None and points[0].peak_bytes == pytest.approx(60e9)

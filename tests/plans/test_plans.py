@@ -103,11 +103,7 @@ def plain(model, phase, cluster, space):
             if split and pp * vpp >= model.layers:  # a run of layers would be left empty
                 continue
             ranks = dp * cp
-            if (
-                (ranks == 1 and sharding != "none")
-                or (sharding == "zero2" and m > 1)
-                or (sharding in ("zero3", "hsdp") and vpp > 1)
-            ):
+            if (ranks == 1 and sharding != "none") or (sharding in ("zero3", "hsdp") and vpp > 1):
                 continue
             group = ranks
             if sharding == "hsdp":
@@ -423,11 +419,6 @@ BROKEN = {  # (pins, field named, words of the rule): what each framework refuse
         dict(tp=8, cp=2, cp_type="ulysses"),
         "plan.cp",
         "key-value heads",
-    ),
-    "zero3 with interleaving": (
-        dict(sharding="zero3", vpp=2, pp=2, schedule="interleaved"),
-        "plan.",
-        "",
     ),
 }
 

@@ -11,7 +11,6 @@ from scantling import Design, assess
 from scantling.advise.why import why
 from validation.plans import distances, published_and_own
 
-NARROW = "case-5-deepseek-v3"  # 82 of 85 GB: more of a chance to run out than the 5 % of a design
 DESIGNS = Path(__file__).parents[2] / "gallery/designs"
 # name: (the stack it ran on, the published plan)
 RUNS = {
@@ -48,16 +47,14 @@ def both(name):
 @pytest.mark.parametrize("name", RUNS)
 def test_published_plans_are_legal_and_feasible(name):
     a, _ = both(name)
-    assert a.verdict == ("feasible-at-risk" if name == NARROW else "feasible")
-    assert [r.field for r in a.reasons] == ["max_oom_probability"] * (name == NARROW)
-    assert a.oom_probability < 0.3  # 0.28 for NARROW, which repeats the modules of its report
+    assert a.verdict == "feasible" and not a.reasons
     for field, value in RUNS[name][1].items():
         assert a.plan[field] == value
     assert a.memory_bytes["total"] <= a.memory_bytes["capacity"]
 
 
 def test_four_of_five_are_within_a_tenth_of_the_best():
-    over = {name: both(name)[0].step_s / both(name)[1].step_s - 1 for name in RUNS}
+    over = {name: both(name)[0].step_s / both(name)[1].fastest["step_s"] - 1 for name in RUNS}
     assert min(over.values()) >= -1e-9, over
     assert sum(x <= 0.10 for x in over.values()) >= 4, over
 

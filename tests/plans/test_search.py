@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scantling import Design, assess
+from scantling.physics.cases import FULL
 from scantling.physics.gather import situation
 from scantling.physics.memory.peak import SAFE_SHARE, memory
 from scantling.physics.step import step_time
@@ -147,20 +147,42 @@ def test_ties_go_to_the_simplest_and_are_the_same_each_time():
     assert all(chosen["pp"] * chosen["vpp"] <= a.plan.pp[i] * a.plan.vpp[i] for i in same)
 
 
-def test_a_simpler_plan_of_a_tie_does_not_leave_the_safe_part_of_the_memory():
-    """The fastest plan of 405B on 8,192 H100 keeps a fifth of the memory free; one with an axis
-    less, 0.8 % slower, does not."""
-    text = """
+@pytest.mark.parametrize("memory", [80, 90, 110])
+def test_the_plainest_plan_of_a_tie_does_not_leave_the_safe_part_of_the_memory(memory):
+    """405B on 8,192 devices: where the fastest plan keeps a fifth of the memory free, so does the
+    one that is taken, which is no more than 3 % slower."""
+    text = f"""
 model: llama-3.1-405b
-cluster: {accelerator: h100-sxm, devices: 8192}
-job: {tokens: 10e12, seq_len: 8192}
+cluster: {{accelerator: {{like: h100-sxm, hbm_gb: {memory}}}, devices: 8192}}
+job: {{tokens: 10e12, seq_len: 8192}}
 """
     a = assess(Design.from_text(text))
     found = a.chosen.search
     share = found.total_bytes / found.capacity
-    assert share[found.best()] <= SAFE_SHARE
-    assert share[a.chosen.row] <= SAFE_SHARE
-    assert a.step_s <= 1.01 * found.step_s[found.best()]
+    assert share[a.chosen.row] <= max(SAFE_SHARE, share[found.best()])
+    assert found.step_s[found.best()] <= a.step_s <= 1.03 * found.step_s[found.best()]
+    assert a.fastest["step_s"] == found.step_s[found.best()]
+
+
+def test_state_stays_on_the_device_where_that_costs_a_tenth_at_most():
+    """A plan that offloads is taken only where none without, with as much headroom, is within a
+    tenth of the fastest."""
+    text = "model: llama-3.1-70b\ncluster: {accelerator: %s, devices: %d}\njob: {seq_len: 8192}"
+    offloaded = 0
+    for chip, devices in (("h100-sxm", 16), ("h100-sxm", 24), ("a100-80-sxm", 32), ("l40s", 64)):
+        a = assess(Design.from_text(text % (chip, devices)))
+        found = a.chosen.search
+        best = found.best()
+        same = found.fits & (found.roomy == found.roomy[best])
+        same &= found.practised == found.practised[best]
+        near = same & (found.step_s <= 1.1 * found.step_s[best])
+        near &= found.total_bytes <= max(SAFE_SHARE * found.capacity, found.total_bytes[best])
+        offloaded += found.column("offload")[best] > 0
+        if np.any(near & (found.column("offload") == 0)):
+            assert a.chosen.plan["offload"] == "none"
+        else:
+            assert a.chosen.plan["offload"] != "none"
+    assert offloaded
 
 
 def test_the_table_holds_what_fits_best_first():
@@ -328,36 +350,30 @@ def test_recompute_of_any_eighth_of_the_layers_is_searched():
         "cluster: {accelerator: {like: h100-sxm, hbm_gb: 76}, devices: 8192}\n"
         "job: {seq_len: 8192, global_batch: 2048}\nplan: {tp: 8, pp: 16, cp: 1}"
     )
-    winner = assess(Design.from_text(text))
+    winner = assess(Design.from_text(text)).chosen.search
     where = place(text)
     each = dataclasses.replace(plans.DEFAULT, recompute_share=tuple(i / 8 for i in range(1, 9)))
     found = find(where, plans.offered(each, where.resolved))
-    assert winner.step_s <= 1.01 * found.step_s[found.best()]
-    assert winner.chosen.plan["recompute_layers"] % 2, "an eighth that no quarter is"
+    assert winner.step_s[winner.best()] <= 1.01 * found.step_s[found.best()]
+    shares = winner.column("recompute_share")[winner.fits & (winner.column("recompute") == FULL)]
+    assert np.any(shares * 8 % 2 == 1), "an eighth that no quarter is"
 
 
-def test_state_on_the_host_says_what_it_gains():
-    """70B on 128 H100: the optimizer on the host is faster than the fastest plan with all state
-    on the device, beyond a tie, so that both are said, and that one is what a pin takes."""
+def test_what_is_pinned_to_the_device_is_no_faster_than_the_open_search():
+    """70B on 128 H100, where the default space alone held a faster plan with the optimizer on the
+    host: the open search has the fastest without as well."""
     design = Design.from_text(
         "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 128}\n"
         "job: {tokens: 16.0e12, global_batch: 2048}"
     )
     a, kept = assess(design), assess(design.change({"plan.offload": "none"}))
-    assert a.chosen.plan["offload"] == "optimizer" and kept.verdict == a.verdict == "feasible"
-    said = next(line for line in limits(a) if line.startswith("offload:"))
-    # the plan that is named is the fastest with as much headroom, the pin takes a tie's simplest
-    longer = float(re.search(r"a step ([\d.]+) % longer", said)[1]) / 100
-    assert (
-        longer <= kept.step_s / a.step_s - 1 + 1e-3
-        and kept.step_s <= 1.011 * (1 + longer) * a.step_s
-    )
-    assert "since" not in said
+    assert a.chosen.plan["offload"] == "none" and kept.verdict == a.verdict == "feasible"
+    assert a.fastest["step_s"] <= kept.fastest["step_s"] * (1 + 1e-9)
     wide = dataclasses.replace(
         plans.WIDE, offload=("none",), cp_type=("ring",), schedule=plans.DEFAULT.schedule
     )
     found = find(situation(kept.resolved, kept.resolved.main_phase), wide)
-    assert kept.step_s <= 1.01 * found.step_s[found.best()]
+    assert kept.fastest["step_s"] <= 1.001 * found.step_s[found.best()]
 
 
 def test_of_equal_steps_the_leaner_plan_is_the_bolder_one():

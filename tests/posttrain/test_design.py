@@ -5,6 +5,7 @@ import json
 import pytest
 import scantling as sc
 from scantling.cli import main
+from scantling.design import methods
 from scantling.design.design import Design
 from scantling_posttrain.answering import posttrain
 
@@ -41,6 +42,12 @@ def test_no_other_question_answers_a_tuning_design(method):
     design = Design.from_data({**LORA, "job": {"method": method}})
     with pytest.raises(sc.DesignError, match="nor planned as if it were pre-training"):
         sc.assess(design)
+
+
+def test_without_the_package_a_tuning_design_is_refused_with_what_installs_it(monkeypatch):
+    monkeypatch.setattr(methods, "entries", lambda group: {})
+    with pytest.raises(sc.DesignError, match="pip install"):
+        sc.assess(LORA)
 
 
 def test_a_pretraining_design_is_not_this_package_s():

@@ -53,6 +53,8 @@ def quick(job: jobs.Job) -> jobs.Done:
     if name == "dies once" and not Path(os.environ["SCANTLING_TEST_LOG"] + ".died").exists():
         Path(os.environ["SCANTLING_TEST_LOG"] + ".died").touch()
         os.kill(os.getpid(), signal.SIGKILL)
+    if name == "dies always":
+        os.kill(os.getpid(), signal.SIGKILL)
     if name == "slow":
         time.sleep(0.6)
     if name == "fails":
@@ -280,6 +282,16 @@ def test_a_worker_that_is_killed_costs_no_report(designs, calls, tmp_path):
     assert [r.status for r in records] == ["done"] * 6
     assert set(calls()) == {*names, "fatal"}
     assert calls().count("fatal") == 2
+
+
+@pytest.mark.slow
+def test_three_workers_that_die_cost_what_they_held_and_no_other(designs, calls, tmp_path):
+    files = designs(**{f"d{i}": f"design {i}" for i in range(6)}, fatal="dies always")
+    records = batch.run(files, tmp_path / "out", workers=2)
+    status = {record.name: record.status for record in records}
+    assert status == {**{f"d{i}": "done" for i in range(6)}, "fatal": "failed"}
+    assert calls().count("fatal") == batch.ATTEMPTS
+    assert all(calls().count(f"d{i}") == 1 for i in range(6))
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scantling as sc
 from scantling.advise.inert import inert
+from scantling.catalogue.words import TOPOLOGIES
 from scantling.cli import main as command
 from scantling.design.cluster_rules import build_cluster
 from scantling.physics.step import step_time
@@ -224,8 +225,12 @@ def test_more_capacity_never_slows():
         }
         if rng.random() < 0.4:
             network["pod_devices"] = int(rng.choice([256, 512, 1024, 4096]))
+        if rng.random() < 0.5:
+            network["topology"] = str(rng.choice(TOPOLOGIES))
+        if rng.random() < 0.3:
+            network["rails"] = int(rng.choice([1, 2, 4]))
         more = dict(network)
-        match rng.integers(3):
+        match rng.integers(4):
             case 0:
                 rate = float(rng.choice([12.5, 25.0, 50.0]))
                 network["scale_out_gbytes_per_s_per_device"] = rate
@@ -234,6 +239,8 @@ def test_more_capacity_never_slows():
                 stated = network["oversubscription"]
                 half = [1 + (x - 1) / 2 for x in np.atleast_1d(stated)]
                 more["oversubscription"] = half if isinstance(stated, list) else half[0]
+            case 2:
+                more["in_network_reduction"] = True
             case _ if "pod_devices" in network:
                 more["pod_devices"] = 2 * network["pod_devices"]
         before, after = (

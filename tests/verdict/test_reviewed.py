@@ -133,7 +133,7 @@ def test_idle_devices_stand_in_the_verdict_line(tmp_path, capsys):
     a bullet tells": 217 replicas of 72 devices leave 760 of 16,384 idle."""
     text = (
         "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 16384}\n"
-        "job: {tokens: 15.6e12, seq_len: 8192, global_batch_tokens: 16.0e6}"
+        "job: {tokens: 15.6e12, seq_len: 8192, global_batch: 1953}"
     )
     lines = page_of(text, tmp_path, capsys)
     idle = 16384 - assess(Design.from_text(text)).devices_used

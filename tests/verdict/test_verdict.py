@@ -269,7 +269,7 @@ LLAMA_8B = "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\n
 def test_a_verdict_says_what_it_cannot_check_or_believe(text, verdict, said):
     if "%s" in text:  # a deadline a hundredth above the estimate
         a = assess(Design.from_text(text.replace("%s", "1000")))
-        text = text % (1.01 * a.days)
+        text = text % (1.01 * a.likely.days)
     a = assess(Design.from_text(text))
     assert a.verdict == verdict and any(said in line for line in limits(a)[:3])
     assert a.met == (verdict == "feasible-at-risk")

@@ -17,7 +17,14 @@ STATIC = _PACKAGE / "static"  # style sheets and scripts
 
 def packages() -> list[Path]:
     """Folders of the packages that an assessment or a report may run."""
-    names = ("scantling", "scantling_brief", "scantling_kits", "scantling_logs", "scantling_site")
+    names = (
+        "scantling",
+        "scantling_brief",
+        "scantling_code",
+        "scantling_kits",
+        "scantling_logs",
+        "scantling_site",
+    )
     specs = [find_spec(name) for name in (*names, _PACKAGE.name)]
     return [Path(spec.origin).parent for spec in specs if spec and spec.origin]
 

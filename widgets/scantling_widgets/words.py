@@ -1,6 +1,7 @@
 """Numbers as text, through the table of quantities: the widgets never choose a unit or a number of
 digits."""
 
+import re
 from collections.abc import Mapping
 from re import fullmatch
 from typing import Any, NamedTuple
@@ -96,8 +97,9 @@ def axis(key: str) -> tuple[str, str]:
 def titled(key: str) -> str:
     """Title of an axis that shows a quantity: its name and, where the name does not say it, the
     unit."""
-    unit = quantity(key).axis_unit
-    return label(key) if not unit or unit.lower() == label(key).lower() else f"{label(key)}, {unit}"
+    name, unit = label(key), quantity(key).axis_unit
+    says_it = bool(unit) and re.search(rf"\b{re.escape(unit)}\b", name, re.IGNORECASE)
+    return name if not unit or says_it else f"{name}, {unit}"
 
 
 def split(text: str) -> tuple[str, str]:

@@ -284,8 +284,8 @@ def by_scaling_laws(design: Design, compute_flops: float | None = None) -> Answe
 
     compute_flops : training compute [FLOP, 6 x parameters x tokens]; left out, what the machine
     does by constraints.deadline_days, else what the design itself spends.
-    rows : [{law, title, params, tokens, tokens_per_param, loss, days, cost_usd, mfu, mfu_shown,
-    verdict, plan, caveat, source}], the design's own model and tokens first (law None)
+    rows : [{law, title, params, tokens, tokens_per_param, loss, days, cost_usd, likely, mfu,
+    mfu_shown, verdict, plan, caveat, source}], the design's own model and tokens first (law None)
     where it has tokens. loss : by the refitted Chinchilla surface [nats a token], for comparing
     rows; days, cost, mfu, plan are None where no plan holds the model.
     Sizes are trained as dense models of the kit's shape for a size; pins of the plan are not kept.
@@ -296,7 +296,8 @@ def by_scaling_laws(design: Design, compute_flops: float | None = None) -> Answe
     n = float(now.resolved.params.active)
     d = sum(p.tokens or 0.0 for p in now.resolved.phases)
     origin = "given"
-    if compute_flops is None and deadline is not None:
+    by_deadline = compute_flops is None and deadline is not None
+    if by_deadline:
         compute_flops = within_budget_of_compute(design)["compute_flops"]
         origin = f"what the machine does in {deadline:g} days"
     elif compute_flops is None and d:
@@ -304,8 +305,10 @@ def by_scaling_laws(design: Design, compute_flops: float | None = None) -> Answe
         origin = "6 x parameters x tokens of the design"
     elif compute_flops is None:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
+    # the plan that keeps the deadline, as `within_budget_of_compute` takes it
+    kept = {"deadline_days": deadline} if by_deadline else None
     rows = [
-        {**row, **_trained(_dense(now, float(row["params"]), float(row["tokens"])))}
+        {**row, **_trained(_dense(now, float(row["params"]), float(row["tokens"]), kept))}
         for row in allocations(compute_flops)
     ]
     if d and now.phases:
@@ -369,7 +372,7 @@ def _trained_on(now: Assessment, tokens: float) -> Assessment | None:
 
 def _trained(after: Assessment | None) -> Answer:
     """What training a design comes to; None where no plan holds the model."""
-    names: tuple[FigureName, ...] = ("days", "cost_usd", "mfu", "mfu_shown", "plan")
+    names: tuple[FigureName, ...] = ("days", "cost_usd", "likely", "mfu", "mfu_shown", "plan")
     verdict = "refused" if after is None else after.verdict
     if after is None or not after.fits:
         return {"verdict": verdict, **dict.fromkeys(names)}

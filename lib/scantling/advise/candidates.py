@@ -307,7 +307,8 @@ def _batches(assessment: Assessment) -> Iterator[Change]:
     for nearby in batches_nearby(assessment.chosen):
         yield Change(
             effort=_effort_of_a_batch(nearby) + abs(log2(nearby.batch / now)),
-            text=f"a global batch of {nearby.batch:,} sequences, {_rounder_in(nearby)} {CONFIRM}",
+            text=f"a global batch of {nearby.batch:,} sequences, {_rounder_in(nearby, assessment)} "
+            f"{CONFIRM}",
             set=fields(nearby.batch),
             kind=WHOLE,
         )
@@ -330,15 +331,19 @@ def _effort_of_a_batch(nearby: NearbyBatch) -> float:
     return 1.6  # as whole in nodes, and bound to today's shape
 
 
-def _rounder_in(nearby: NearbyBatch) -> str:
-    """What a nearby batch is rounder in."""
+def _rounder_in(nearby: NearbyBatch, assessment: Assessment) -> str:
+    """What a nearby batch is rounder in, and what today's does not divide over."""
+    devices = assessment.resolved.cluster.devices
+    batch = assessment.resolved.main_phase.global_batch
+    uneven = max(batch, devices) % min(batch, devices) != 0
+    today = f" ({batch:,} do not divide over {devices:,} devices)" if uneven else ""
     if nearby.kind == "nodes":
-        return f"which {nearby.units:,} {nearby.noun} can share"
+        return f"which {nearby.units:,} {nearby.noun} can share{today}"
     if nearby.kind == "powers":
-        return "which more degrees divide"
+        return f"which more degrees divide{today}"
     if nearby.kind == "power":
-        return "a power of two"
-    return f"which {nearby.units:,} replicas of today's shape can share"
+        return f"a power of two{today}"
+    return f"which {nearby.units:,} replicas of today's shape can share{today}"
 
 
 def _smaller(assessment: Assessment) -> Iterator[Change]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ..base.cells import markdown_cell
 from ..base.displayed import Displayed
 from ..base.errors import DesignError
 from ..base.quantities.table import quantity, show
@@ -10,7 +11,7 @@ from ..base.records import Lines, record
 from ..base.show import is_number, params
 from ..design.design import Design
 from ..verdict.record import Assessment
-from ..verdict.result import FigureKey, Result, band_of, figure
+from ..verdict.result import FigureKey, Result, band_of, figure, in_one_convention
 from ..verdict.verdicts import VERDICTS
 from .explanation import plain
 
@@ -96,11 +97,9 @@ class Comparison(Displayed):
 
     def markdown(self) -> str:
         """The comparison as a Markdown table."""
-        names, *lines = self.cells()
-        lines = [names, ["---"] + ["---:"] * len(self.names), *lines]
-        # a name is data: it cannot end its column
-        clean = ([cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines)
-        return "\n".join("| " + " | ".join(line) + " |" for line in clean) + "\n"
+        names, *lines = [[markdown_cell(cell) for cell in line] for line in self.cells()]
+        rule = ["---"] + ["---:"] * len(self.names)
+        return "\n".join(f"| {' | '.join(line)} |" for line in (names, rule, *lines)) + "\n"
 
     __repr__ = Displayed.__repr__
 
@@ -126,13 +125,18 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
 
 
 def figures(results: Sequence[Result]) -> list[Row]:
-    """A row for each headline figure that any of the results has."""
+    """A row for each headline figure that any of the results has; MFU in one convention."""
     rows = []
+    results = in_one_convention(results)
+    causal = any(result.get("mfu_basis") == "causal" for result in results)
     for key in FIGURES:
         values = [figure(result, key) for result in results]
         if any(value is not None for value in values):
             bands = tuple(band_of(result, key) for result in results)
-            rows.append(_row("figure", key, quantity(key).label, values, bands))
+            label = quantity(key).label
+            if key == "mfu_shown" and causal:
+                label += ", causal attention"
+            rows.append(_row("figure", key, label, values, bands))
     return rows
 
 

@@ -274,8 +274,13 @@ def _lines(run: Measurement, suspects: Sequence[Suspect], already: Sequence[Caus
             "no single cause that the kit knows explains it; pin the plan that ran and check the "
             "measurement's own arithmetic (tokens, devices, peak)"
         )
-    elif len(suspects) > 1 and max(s.row["explains"] for s in suspects) < ENOUGH:
-        lines.append(_at_once(suspects[:NAMED], run))
+    elif max((s.row["explains"] for s in suspects), default=1.0) < ENOUGH:
+        if len(suspects) > 1:
+            lines.append(_at_once(suspects[:NAMED], run))
+        else:
+            lines.append(
+                "it does not explain all of it: check the measurement's own arithmetic too"
+            )
     return lines
 
 

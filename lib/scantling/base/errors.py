@@ -8,6 +8,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 _LISTED_CHOICES = 8  # choices printed before the list is cut
+_LINE = 900  # characters of all errors of a file
 _WIDTH = 60  # characters of a foreign value that are repeated back
 
 
@@ -76,6 +77,23 @@ class DesignError(ValueError):
     def lines(self) -> list[str]:
         """The message of this error, and of each that the same file has besides."""
         return [str(self), *map(str, self.others)]
+
+    def one_line(self) -> str:
+        """The message of this error, and in short of each that the same file has besides."""
+        text = str(self)
+        for i, other in enumerate(self.others):
+            more = f"; also {other.brief()}"
+            if len(text) + len(more) > _LINE:
+                return f"{text}; and {len(self.others) - i} more"
+            text += more
+        return text
+
+    def brief(self) -> str:
+        """The message without what is allowed, where a choice is near."""
+        short = copy(self)
+        if self.nearest not in (None, ""):
+            short.allowed = ""
+        return short.line()
 
     def with_others(self, others: "Iterable[DesignError]") -> "DesignError":
         """This error with what else is wrong with the file: one error a field, not this one's."""

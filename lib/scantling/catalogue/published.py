@@ -19,9 +19,10 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from ..base.files import csv_rows
 from ..base.records import Lines, record
 from . import accelerator
-from .load import filled, indexed, rows
+from .load import HERE, filled, indexed, rows
 from .models.entries import models
 from .models.shape import Model
 
@@ -168,6 +169,13 @@ def ran(chip: str, stack: str, model: Model) -> list[Ran]:
     names = {plan.model for plan in plans}
     alike = {name for name in names if same_model(models()[name], model)}
     return [plan for plan in plans if plan.model in alike]
+
+
+@cache
+def families_of_runs(stack: str) -> frozenset[str]:
+    """Families of chips on which runs of a stack are published."""
+    runs = csv_rows(HERE / "run_conditions.csv")
+    return frozenset(run["family"] for run in runs if run["stack"] == stack)
 
 
 def _die(chip: str) -> str:

@@ -65,6 +65,39 @@ class RecomputeModule(StrEnum):
     LAYERS = "layers"
 
 
+class OffloadModule(StrEnum):
+    """What of a layer's activations is sent to the host: the inputs of its modules, in the words of
+    Megatron-Core's fine-grained offload; `attn_norm` reads the layer's own input."""
+
+    ATTN_NORM = "attn_norm"
+    QKV_LINEAR = "qkv_linear"
+    CORE_ATTN = "core_attn"
+    ATTN_PROJ = "attn_proj"
+    MLP_NORM = "mlp_norm"
+    MLP_FC1 = "mlp_fc1"
+    MLP_ACT = "mlp_act"
+    MLP_FC2 = "mlp_fc2"
+    EXPERT_FC1 = "expert_fc1"
+    MOE_ACT = "moe_act"
+    LAYERS = "layers"
+
+
+class Remat(StrEnum):
+    """What MaxText keeps of a layer, by the names of its policies (src/maxtext/layers/decoders.py,
+    get_remat_policy)."""
+
+    FULL = "full"
+    MINIMAL = "minimal"
+    MINIMAL_WITH_CONTEXT = "minimal_with_context"
+    SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP = "save_dot_with_context_except_mlp"
+    SAVE_DOT_EXCEPT_MLP = "save_dot_except_mlp"
+    SAVE_DOT_EXCEPT_MLPWI = "save_dot_except_mlpwi"
+    SAVE_QKV_PROJ = "save_qkv_proj"
+    SAVE_OUT_PROJ = "save_out_proj"
+    MINIMAL_OFFLOADED = "minimal_offloaded"
+    QKV_PROJ_OFFLOADED = "qkv_proj_offloaded"
+
+
 class CpType(StrEnum):
     """How context parallelism exchanges keys and values."""
 
@@ -165,6 +198,7 @@ SHARDINGS = values(Sharding)
 SCHEDULES = values(Schedule)
 RECOMPUTES = values(Recompute)
 MODULES = values(RecomputeModule)
+OFFLOAD_MODULES = values(OffloadModule)
 CP_TYPES = values(CpType)
 OFFLOADS = values(Offload)
 DISPATCHERS = values(Dispatcher)
@@ -191,6 +225,7 @@ LAYER_SPLITS = ("even", "balanced")
 EFFORTS = ("tuned", "typical", "first-week")
 ROUTINGS = ("natural", "forced")
 CUDA_GRAPHS = ("none", "layer", "full")
+REMAT_POLICIES = values(Remat)
 TP_OVERLAPS = ("none", "async", "userbuffer")
 GRADIENTS = ("bf16", "fp32")
 ROLLOUT_ENGINES = ("vllm", "sglang")

@@ -18,7 +18,6 @@ import click
 from ..base import plugins
 from ..base.console import tell
 from ..base.errors import CatalogueError, DesignError, closest, plain
-from .wrong_file import WrongFile
 
 WRONG = 2
 # commands of the core by name: the module of this package that has each, imported when it is called
@@ -130,7 +129,7 @@ def main(argv: list[str] | None = None) -> int:
         sys.stdout.flush()
         return code or 0
     except DesignError as e:
-        return _fail(*e.lines(), code=e.exit)
+        return _fail(e.one_line(), e.exit)
     except CatalogueError as e:  # a row of a user's own folder
         return _fail(str(e))
     except click.exceptions.NoArgsIsHelpError as e:
@@ -139,12 +138,10 @@ def main(argv: list[str] | None = None) -> int:
     except click.UsageError as e:
         where = e.ctx.command_path if e.ctx else "scantling"
         return _fail(f"{' '.join(e.format_message().split())} (try {where} --help)")
-    except WrongFile as e:
-        return _fail(*e.lines)
     except click.ClickException as e:
         return _fail(e.format_message())
     except (click.Abort, KeyboardInterrupt):
-        return _fail("stopped", code=130)
+        return _fail("stopped", 130)
     except BrokenPipeError:
         _silence()
         return 1
@@ -171,7 +168,6 @@ def _silence() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _fail(*messages: str, code: int = WRONG) -> int:
-    for message in messages:
-        tell(message)
+def _fail(message: str, code: int = WRONG) -> int:
+    tell(message)
     return code

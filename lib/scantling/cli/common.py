@@ -24,7 +24,6 @@ from ..verdict.record import Assessment
 from ..verdict.verdicts import EXIT as EXIT, VERDICTS
 from . import texts
 from .bar import Bar
-from .wrong_file import WrongFile
 
 
 def check_new(output: str, force: bool) -> None:
@@ -57,7 +56,7 @@ def assessment_of(
         name = plain(file, 200)
         if isinstance(e, Unsettled) or e.field.startswith(name):
             raise
-        raise WrongFile([f"{name}: {line}" for line in e.lines()]) from None
+        raise click.ClickException(f"{name}: {e.one_line()}") from None
 
 
 def possible(

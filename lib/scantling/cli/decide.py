@@ -369,14 +369,15 @@ def scaling(file: str, flops: float | None, target: float | None, as_json: bool)
 
 def _size_row(row: Mapping[str, Any]) -> dict[str, str]:
     """A model size by one law, and what it takes, as a row of a table."""
+    likely = row["likely"]
     return {
         "law": row["law"] or row["title"],
         "params": params(row["params"]),
         "tokens": f"{row['tokens'] / 1e12:,.3g}T",
         "tok/param": f"{row['tokens_per_param']:,.3g}",
         "loss": f"{row['loss']:.3f}",
-        "days": _days_or_verdict(row),
-        "cost": usd(row["cost_usd"]),
+        "days, likely": days(likely["days"] if likely else row["verdict"]),
+        "cost, likely": usd(likely["cost_usd"] if likely else None),
         "MFU": share(row["mfu_shown"]),
     }
 

@@ -85,6 +85,10 @@ def validate(runs_csv: str, as_json: str | None) -> None:
             allowed="one measured run or more",
         )
     got = validate_frame(frame_of(table))
+    if not got["overall"]["answered"]:
+        first = next(filter(None, predicted_columns(table)["error"]), "none is measured")
+        problem = f"no measured row can be predicted: {plain(first, 300)}"
+        raise DesignError(plain(runs_csv, 200), problem=problem)
     out = console()
     for name in ("stack", "accelerator", "source"):
         by = sorted(got["by"].get(name, {}).items(), key=lambda kv: kv[1]["median"])

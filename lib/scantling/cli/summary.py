@@ -27,7 +27,7 @@ _HEADLINE: tuple[FigureKey, ...] = (
     "likely.days",
     "likely.cost_usd",
     "days",
-    "mfu",
+    "mfu_shown",
     "step_s",
     "tokens_per_s_per_device",
     "model_tflops_per_device",
@@ -241,7 +241,9 @@ def _sections(result: Result, width: int, short: bool) -> Iterator[Text]:
         "Avoid": map(avoid, result["avoid"]),
         "Why this plan": (row["text"] for row in result["why"]),
         "Global batch": result["batch"].get("lines", ()),
-        "Nearest published runs": map(_run, result["nearest_runs"][:5]),
+        "Nearest published runs": (
+            _run(run, result["mfu_basis"]) for run in result["nearest_runs"][:5]
+        ),
     }
     for heading, section_lines in sections.items():
         lines = [Text(f"· {plain(line, 600)}") for line in section_lines]
@@ -323,11 +325,13 @@ def _goodput_lines(result: Living) -> Iterator[str]:
 
 def _headline(result: Result, out: Console) -> None:
     same = {"hfu": result["mfu"], "active_params": result["params"]}
+    measured = {"mfu_shown" if key == "mfu" else key for key in result["measured"]}
+    in_full = ", attention in full" if result["mfu_basis"] == "causal" else ""
     rows = (
         (
-            quantity(key).label,
+            quantity(key).label + (in_full if key == "hfu" else ""),
             show(key, at(result, key)),
-            "measured" if key in result["measured"] else band_of(result, key),
+            "measured" if key in measured else band_of(result, key),
         )
         for key in _HEADLINE
         if at(result, key) not in (None, same.get(key))
@@ -381,9 +385,12 @@ def _without_remarks(change: str) -> str:
     return change if "peak" in change else change.partition(" (")[0]
 
 
-def _run(run: NearRun) -> str:
-    """A published run on one line."""
+def _run(run: NearRun, basis: str) -> str:
+    """A published run on one line; runs are counted with attention in full, which is said where the
+    design's own MFU is not."""
     devices = f"{run['devices']:,} devices" if run["devices"] else ""
     mfu = f"MFU {share(run['mfu'])}" if run["mfu"] else ""
+    if mfu and basis == "causal":
+        mfu += " (attention in full)"
     parts = (run["model"], run["accelerator"], devices, run["plan"], mfu, run["source"])
     return " · ".join(part for part in parts if part)

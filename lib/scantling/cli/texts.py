@@ -83,7 +83,8 @@ def mfu(result: Result) -> str:
     if result["devices_used"] < result["devices"]:
         line += f", of the {result['devices_used']:,} devices in use"
     if abs(result["mfu_bf16_peak"] / result["mfu"] - 1) > 0.1:
-        line += f"; {share(result['mfu_bf16_peak'])} of the bf16 peak in full"
+        of_bf16 = result["mfu_shown"] * result["mfu_bf16_peak"] / result["mfu"]
+        line += f"; {share(of_bf16)} of the bf16 peak"
     return line
 
 

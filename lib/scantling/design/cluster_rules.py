@@ -17,7 +17,7 @@ from ..catalogue.hardware import (
     Fabric,
     Node,
 )
-from ..catalogue.packet_switches import leaf_ports, radix_of, switch_of
+from ..catalogue.packet_switches import leaf_ports, switch_of
 from .cluster import Cluster, Delivery, NetworkMeasured
 from .fields import defaults
 from .replaced_rows import resolve_accelerator, resolve_fabric
@@ -197,8 +197,7 @@ def _network(new: Derived, network: Fabric, per_node: int, nics: int, rate: floa
     if stated is not None and not listed:
         ratios = tree.at_the_top(devices, stated)
     if topology.startswith("dragonfly"):
-        radix = radix_of(switch, rate * devices_per_card)
-        pod = _dragonfly(devices, topology, radix, devices_per_card, ratios)
+        pod = _dragonfly(devices, topology, switch.ports, devices_per_card, ratios)
     else:
         pod = tree.pod(devices, ratios)
     if "topology" not in new.stated:

@@ -13,15 +13,19 @@ from ..base.units import DAY_S
 from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.models.entries import build_model, entries, entry
 from ..catalogue.models.shape import Params, parameters
+from ..catalogue.words import Method
 from .design import Design
 from .fields import FieldFacts
 from .file import inline
+from .methods import untuned
 from .paths import put
 from .phases import SEQ_LEN
 from .reading import Brief, Read, Unread
 from .resolve import resolve, within
 
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments
+# beside adapters the weights alone, in 16 or in 4 bits with their scales, and some for the adapters
+_FROZEN_BYTES = {Method.LORA: 2.2, Method.QLORA: 0.8}
 _ROOM = 4.0  # memory over that of weights, gradients and Adam states
 # of dense runs on thousands of devices: Llama 3 (arXiv 2407.21783, table 4) 0.38 to 0.43
 _MFU = 0.4
@@ -66,7 +70,7 @@ def draft(brief: Brief | None, like: str | None, check: Callable[[Design], Any] 
     while True:
         try:
             gaps = _gaps(fields, amounts)
-            check(_designed(fields | gaps.fields, ()))
+            check(untuned(_designed(fields | gaps.fields, ())))
             design = _designed(fields | gaps.fields, unread)
             return Draft(design, [*read, *gaps.assumed], ignored)
         except DesignError as error:
@@ -191,10 +195,11 @@ def _usual_sparsity() -> float:
 def _devices(fields: Mapping[str, Any], params: Params) -> tuple[int, str]:
     """Devices to start with, and the rule."""
     chip = catalogue.accelerator(fields["cluster.accelerator"])
-    least = _ROOM * _STATE_BYTES * float(params.total) / chip.hbm_usable_bytes
+    each = _FROZEN_BYTES.get(fields.get("job.method", ""), _STATE_BYTES)
+    least = _ROOM * each * float(params.total) / chip.hbm_usable_bytes
+    what = "weights, gradients and Adam states" if each == _STATE_BYTES else "frozen weights"
     why = (
-        f"smallest power of two with {_ROOM:g} x the memory of weights, gradients and Adam "
-        f"states ({_STATE_BYTES:g} bytes a parameter)"
+        f"smallest power of two with {_ROOM:g} x the memory of {what} ({each:g} bytes a parameter)"
     )
     tokens = fields.get("job.tokens")
     days = fields.get("constraints.deadline_days")

@@ -5,6 +5,7 @@ from ..base.plugins import FUNCTIONS, entries
 from ..catalogue.words import Method
 from .design import Design
 
+SECTIONS = ("adapter", "data", "rollout")  # of a job, that only these methods have
 PLANNER = "posttrain"  # function of the public face that plans the other methods
 
 
@@ -16,6 +17,13 @@ def method_of(design: Design) -> Method:
 def is_posttraining(design: Design) -> bool:
     """Whether a design tunes a trained model."""
     return method_of(design) is not Method.PRETRAIN
+
+
+def untuned(design: Design) -> Design:
+    """The design without what it tunes and how: model, machine and limits, to be checked alone."""
+    if not is_posttraining(design):
+        return design
+    return design.change({f"job.{name}": None for name in ("method", *SECTIONS)})
 
 
 def refuse_posttraining(design: Design) -> None:

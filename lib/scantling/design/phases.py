@@ -14,7 +14,15 @@ from ..catalogue.hardware import Accelerator
 from ..catalogue.models.shape import Model, Params
 from ..catalogue.scaling_laws import tokens_to_loss
 from ..catalogue.stacks import Stack, software_switches
-from ..catalogue.words import PRECISIONS, Precision, Recompute, RecomputeModule, Sharding
+from ..catalogue.words import (
+    PRECISIONS,
+    OffloadModule,
+    Precision,
+    Recompute,
+    RecomputeModule,
+    Remat,
+    Sharding,
+)
 from .cluster import Cluster
 from .design import Design
 from .fields import defaults
@@ -27,6 +35,13 @@ SMALL_BATCH_TOKENS = 4 * 2**20
 LARGE_BATCH_TOKENS = 16 * 2**20
 LARGE_PARAMS = 100e9
 OPTIMIZER = "adamw"
+# MaxText's policies that repeat whole layers, and those that send what they keep to the host, with
+# the modules that it is the inputs of
+WHOLE_POLICIES = (Remat.FULL, Remat.QKV_PROJ_OFFLOADED)
+HOST_POLICIES: Mapping[str, tuple[str, ...]] = {
+    Remat.MINIMAL_OFFLOADED: (OffloadModule.CORE_ATTN.value, OffloadModule.MLP_ACT.value),
+    Remat.QKV_PROJ_OFFLOADED: (OffloadModule.CORE_ATTN.value,),
+}
 # fields of the job that each phase has by itself
 _OF_EACH_PHASE = ("tokens", "seq_len", "global_batch", "global_batch_tokens")
 _WIDE = (Precision.BF16, Precision.FP16, Precision.FP32)
@@ -58,6 +73,10 @@ def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], l
     return tuple(phases), assumed
 
 
+NEAR_BATCH = 0.05  # share by which a batch given in tokens may move to divide over the devices
+MOST_COUNTS = 10_000_000  # of batches that are looked at one by one
+
+
 def _phase(
     new: Derived,
     pins: dict[str, Any],
@@ -77,6 +96,8 @@ def _phase(
         "low": precision not in _WIDE,
         "sharded": Sharding.ZERO3 in shardings,
     }
+    remat = pins.pop("remat_policy", "")
+    away = pins.pop("activation_offload", None)
     software = _software(new, pins, machine.software, concerned)
     why = "the usual one: two fp32 moments and an fp32 copy of the weights"
     optimizer = new.take("optimizer", OPTIMIZER, why)
@@ -92,7 +113,26 @@ def _phase(
         evaluation_hours=new.take("evaluation_hours", hours, rule),
         from_checkpoint=bool(new.stated.get("from_checkpoint")),
         name=new.stated.get("name") or usual_name,
+        offloaded_layers=_offloaded_layers(away, remat, machine.model),
+        offloaded_modules=_offloaded_modules(away, remat),
+        remat=remat,
     )
+
+
+def _offloaded_layers(away: Mapping[str, Any] | None, remat: str, model: Model) -> float:
+    """Layers whose activations wait in host memory: those stated, all where an offload names none,
+    or where the policy moves what it keeps."""
+    if away is None:
+        return float(model.layers) if remat in HOST_POLICIES else 0.0
+    return float(min(away.get("layers", model.layers), model.layers))
+
+
+def _offloaded_modules(away: Mapping[str, Any] | None, remat: str) -> tuple[str, ...]:
+    """Modules whose inputs leave; none named is all that the plan keeps."""
+    if away is None:
+        return HOST_POLICIES.get(remat, ())
+    modules = tuple(away.get("modules", ()))
+    return () if OffloadModule.LAYERS in modules else modules
 
 
 def _pins(stated: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,6 +143,17 @@ def _pins(stated: Mapping[str, Any]) -> dict[str, Any]:
     if modules:
         whole = modules == [RecomputeModule.LAYERS]
         recompute = Recompute.FULL if whole else Recompute.SELECTIVE
+        pins = {"recompute": recompute.value, **pins}
+    remat = pins.get("remat_policy")
+    if remat:
+        recompute = Recompute.FULL if remat in WHOLE_POLICIES else Recompute.SELECTIVE
+        if pins.get("recompute", recompute.value) != recompute.value or modules:
+            raise DesignError(
+                "plan.remat_policy",
+                remat,
+                "a policy alone: leave recompute and recompute_modules out",
+                problem=f"means recompute {recompute.value}, and another is stated beside it",
+            )
         pins = {"recompute": recompute.value, **pins}
     runs = len(pins.get("layout", ()))
     if runs:
@@ -222,13 +273,13 @@ def default_batch(params: float, seq_len: int, nodes: int) -> int:
 
 
 def _batch(new: Derived, seq_len: int, params: Params, cluster: Cluster) -> int:
-    """Sequences in one step: as given, or so many tokens, or the usual; as many at each site of
-    sites of one size."""
+    """Sequences in one step: as given, or about so many tokens, or the usual; as many at each site
+    of sites of one size."""
     tokens = new.stated.get("global_batch_tokens")
     if tokens is None:
         return _batch_in_sequences(new, seq_len, params, cluster)
     least = seq_len * cluster.shares
-    batch: int = max(1, round(tokens / least)) * cluster.shares
+    batch = batch_of_tokens(tokens, seq_len, cluster.devices, cluster.shares)
     if abs(batch * seq_len / tokens - 1) > 0.5:
         raise DesignError(
             f"{new.section}.global_batch_tokens",
@@ -238,9 +289,29 @@ def _batch(new: Derived, seq_len: int, params: Params, cluster: Cluster) -> int:
             problem="is less than a sequence",
         )
     if batch * seq_len != tokens:
-        why = f"{tokens:,.0f} tokens in whole sequences of {seq_len:,}"
+        why = (
+            f"{tokens:,.0f} tokens in whole sequences of {seq_len:,}, the nearest number that "
+            f"divides over {cluster.devices:,} devices"
+        )
         new.take("global_batch", batch, why)
     return batch
+
+
+def batch_of_tokens(tokens: float, seq_len: int, devices: int, shares: int) -> int:
+    """Sequences in a step of about so many tokens, a multiple of the sites' shares: of those within
+    NEAR_BATCH, that have most factors in common with the devices, the nearest.
+
+    58,594 = 2 x 83 x 353 sequences leave most of 3,648 devices idle, and 58,368 = 16 x 3,648 none.
+    """
+    aim = tokens / seq_len / shares
+    near = max(1, round(aim))
+    counts = np.arange(ceil((1 - NEAR_BATCH) * aim), int((1 + NEAR_BATCH) * aim) + 1)
+    counts = np.union1d(counts[counts > 0], [near])
+    if len(counts) > MOST_COUNTS:
+        counts = near // devices * devices + devices * np.arange(2)
+    common = np.gcd(counts * shares, devices)
+    counts = counts[common == common.max()]
+    return int(counts[np.abs(counts - aim).argmin()]) * shares
 
 
 def _batch_in_sequences(new: Derived, seq_len: int, params: Params, cluster: Cluster) -> int:

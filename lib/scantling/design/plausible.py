@@ -11,6 +11,8 @@ from ..base.files import table_rows
 from ..base.records import record
 from ..catalogue.families import family
 from ..catalogue.load import filled
+from ..catalogue.published import families_of_runs
+from ..catalogue.stacks import stack
 from .resolved import Resolved
 
 LONGER = 256  # times the published context from which a sequence is asked about
@@ -69,6 +71,7 @@ def _relations(resolved: Resolved) -> Iterator[Question]:
     yield from _beyond_positions(resolved)
     yield from _data_worn_out(resolved)
     yield from _without_block_scales(resolved)
+    yield from _stack_of_other_chips(resolved)
 
 
 def _to_confirm(field: str, value: float, text: str) -> Question:
@@ -139,6 +142,21 @@ def _without_block_scales(resolved: Resolved) -> Iterator[Question]:
                 "makers' libraries have no such recipe (fp8-block is the nearest): is that meant?"
             )
             yield _to_confirm(f"{path}.precision", 0.0, text)
+
+
+def _stack_of_other_chips(resolved: Resolved) -> Iterator[Question]:
+    """A stack on a chip that its public code does not run on, and of whose family no run of it is
+    published."""
+    chip = resolved.cluster.accelerator
+    vendors = stack(resolved.stack).chips.split() if resolved.stack else []
+    if not vendors or family(chip.family).vendor_stack in vendors:
+        return
+    if chip.family not in families_of_runs(str(resolved.stack)):
+        text = (
+            f"{resolved.stack} runs on chips of {' and '.join(vendors)}, {chip.name} is none of "
+            "these, and no run of it there is published: is a build of your own meant?"
+        )
+        yield _to_confirm("stack", 0.0, text)
 
 
 def _stretches(resolved: Resolved) -> Iterator[tuple[str, Mapping[str, Any], int]]:

@@ -51,6 +51,10 @@ class Phase:
     name: str = ""
     evaluation_hours: float = 0.0  # at its end
     from_checkpoint: bool = False  # weights that somebody trained before
+    # activations that wait in host memory: of so many layers, by module (none named: all kept)
+    offloaded_layers: float = 0.0
+    offloaded_modules: tuple[str, ...] = ()
+    remat: str = ""  # MaxText's policy, where the design names one
     # switch of software.csv -> what the design says
     software: Mapping[str, float] = field(default_factory=dict)
 

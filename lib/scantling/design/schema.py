@@ -23,11 +23,13 @@ from ..catalogue.words import (
     METHODS,
     MLPS,
     MODULES,
+    OFFLOAD_MODULES,
     OFFLOADS,
     OUTERS,
     PRECISIONS,
     RECOMPUTES,
     RECOVERIES,
+    REMAT_POLICIES,
     RENTS,
     ROUTINGS,
     SCHEDULES,
@@ -464,6 +466,26 @@ class ClusterSpec(Section):
     )
 
 
+class ActivationOffload(Section):
+    """Activations that wait for the backward pass in host memory."""
+
+    modules: list[str] | None = words(
+        OFFLOAD_MODULES,
+        (
+            "inputs of these modules of a layer; left out, or `layers`: all that the plan keeps "
+            "of it"
+        ),
+        example=["core_attn", "expert_fc1"],
+    )
+    layers: int | None = count(
+        1,
+        10_000,
+        "layers",
+        "layers of the model whose activations leave, where not all",
+        example=40,
+    )
+
+
 class PlanSpec(Section):
     """Pins of the parallel plan; what is left out is searched."""
 
@@ -518,6 +540,14 @@ class PlanSpec(Section):
         CP_TYPES, "how context parallelism exchanges keys and values", example="ring"
     )
     offload: str | None = word(OFFLOADS, "state kept in host memory or NVMe", example="none")
+    activation_offload: ActivationOffload | None = other(
+        "activations that wait in host memory", example={"modules": ["core_attn"], "layers": 40}
+    )
+    remat_policy: str | None = word(
+        REMAT_POLICIES,
+        "what MaxText keeps of a layer, by the name of its policy, in place of `recompute`",
+        example="minimal_with_context",
+    )
     cuda_graphs: str | None = word(
         CUDA_GRAPHS,
         "what is captured: nothing, the modules of a layer, the whole iteration",

@@ -1,7 +1,9 @@
 """Calibration overrides: constants measured on somebody's own devices, as `scantling measure` and
 `scantling learn` write them and a design names them.
 
-A measured constant takes the place of what published runs say about it.
+A measured constant takes the place of what published runs say about it. Measured steps move the
+constants of the step as `learned.Learned` has it, for every run on the same accelerator as far as
+it is like them.
 """
 
 from collections.abc import Mapping
@@ -23,9 +25,10 @@ from ..catalogue.hardware import Accelerator
 from ..design import file as design_yaml
 from .cases import Cases
 from .constants import PRIORS, Constants, calibration, gather
+from .learned import CODES, SIZES, Learned, Marks
 from .memory.chance import NORMAL
 from .named import Names, Offsets
-from .step import PARTS, step_time
+from .step import PARTS
 
 VERSION = 2  # shares of links count from what the model of collectives gives them
 MEMORY = "memory_"
@@ -54,13 +57,8 @@ SPEAKS = {
 }
 # shares of what a collective alone reaches, 0.75 of the line and more: no more than the line
 RELATIVE, RELATIVE_MOST = ("scale_up_share", "scale_out_share", "ep_up_share"), 1.35
-# how fast a measured step stops telling of steps made of other parts: over 160 groups of published
-# rows alike in source, model, chip and precision 4 gives a 90th percentile of 15 %, 0 of 18.5 %
-UNLIKE = 4.0
-# what a measured step tells of the same model, chip and precision under another stack: over 85
-# published rows beside one of another stack a half gives a median of 5.7 % and a 90th percentile of
-# 19 %; nothing 6.2 and 23, the whole 6.5 and 19 (tests.bench.validation.strangers)
-OTHER_STACK = 0.5
+MOVED = 0.005  # of ln of a constant: measured steps that move it by less are not told
+MOST_RUNS = 500  # measured steps of one file
 OTHER_MODEL = 0.05  # difference of ln active parameters of two models; judgement
 Number = Annotated[float, AllowInfNan(False)]
 Share = Annotated[Number, Field(ge=0, le=1)]
@@ -81,13 +79,7 @@ class Override:
     steps: Stated = field(default_factory=dict)  # of measured steps: what they hold for, the band
     peaks: Stated = field(default_factory=dict)  # the same of measured peaks of memory
     goodput: Stated = field(default_factory=dict)  # of logs: useful and lost wall clock
-    others: Mapping[str, float] = field(default_factory=dict)  # that hold for every model
-    tells: Column = 1.0  # of the stack that runs: 1, or OTHER_STACK
-
-    def elsewhere(self) -> "Override | None":
-        """What it says of models whose steps it has not: constants of tables, traces and peaks;
-        None where it has none."""
-        return replace(self, constants=self.others, steps={}) if self.others else None
+    learned: Learned | None = None  # what measured steps tell
 
     @cached_property
     def offsets(self) -> Offsets:
@@ -96,44 +88,26 @@ class Override:
         measured = {n: {"global": log(v / prior_of(n, chip))} for n, v in self.constants.items()}
         return {**calibration()["offsets"], **measured}
 
-    def holds(self, active: float, precision: str) -> bool:
-        """Whether it holds for a model with so many active parameters in a precision: constants of
-        benchmarks always do, those of measured steps for their own model alone."""
-        if not self.steps:
-            return True
-        return _alike(active, self.steps) and bool(precision == self.steps["precision"])
-
     def under(self, stack: Names | None) -> "Override":
         """What it tells of runs under a stack, a name or an array of them ("", None: unknown)."""
-        stack_measured = self.steps.get("stack")
-        if not stack_measured:
-            return replace(self, tells=1.0)
-        alike = np.array((stack_measured, "", None), object)
-        other = 1 - np.isin(np.asarray(stack, object), alike)
-        return replace(self, tells=OTHER_STACK**other)
-
-    def near(self, case: Cases) -> Column:
-        """How far a measured step tells of the steps of a case: `tells` x exp(-UNLIKE x half the
-        sum of the differences of their parts' shares), `tells` where the file has no shares."""
-        shares = self.steps.get("shares")
-        if not shares:
-            return self.tells
-        step = step_time(case)
-        seconds, total = vars(step), step.total
-        apart = sum(abs(seconds[n] / total - shares.get(n, 0.0)) for n in PARTS)
-        near: Column = self.tells * np.exp(-UNLIKE * apart / 2)
-        return near
+        if self.learned is None:
+            return self
+        names = np.asarray("" if stack is None else stack, object)
+        return replace(self, learned=replace(self.learned, stacks=names))
 
     def applied(self, case: Cases, constants: Constants) -> Cases:
-        """A case with constants fitted for it, as far as they hold for it."""
-        near, usual, measured = self.near(case), vars(case.constants), vars(constants)
-        moved = {
-            n: self.others.get(n, usual[n]) ** (1 - near) * measured[n] ** near
-            for n in self.constants
-            if n in PRIORS
+        """A case with constants fitted for it, and with what measured steps tell of it."""
+        fitted_here = vars(constants)
+        moved = {n: fitted_here[n] for n in self.constants if n in PRIORS}
+        factors: dict[str, Column] = {
+            n: v for n, v in self.constants.items() if n.startswith(MEMORY)
         }
-        memory = {n: v for n, v in self.constants.items() if n.startswith(MEMORY)}
-        return times(replace(case, constants=replace(constants, **moved)), memory)
+        here = replace(case, constants=replace(case.constants, **moved))
+        if self.learned is not None:
+            factors |= self.learned.factors
+            alone = np.exp(self.learned.unexplained(case))
+            factors["overall"] = factors.get("overall", 1.0) * alone
+        return times(here, factors)
 
     def spread(self, usual: float, active: float) -> float:
         """Spread of ln(peak / estimate): no more than peaks measured of that model leave open."""
@@ -143,17 +117,12 @@ class Override:
         return float(min(usual, log(high / low) / 2 / NORMAL.inv_cdf(0.9)))
 
     def narrowed(self, low: Column, high: Column, case: Cases) -> tuple[Column, Column]:
-        """A band of factors on the step where it holds: the narrower end of what published runs and
-        what measured steps leave open, as far as they tell of a case; as it was where the constants
-        come from benchmarks."""
-        if not self.steps:
+        """A band of factors on the step, as wide as measured steps leave it for a case; as it was
+        where the constants come from benchmarks."""
+        if self.learned is None:
             return low, high
-        own_low, own_high = self.steps["band"]
-        near = self.near(case)
-        return (
-            low * np.maximum(own_low / low, 1.0) ** near,
-            high * np.minimum(own_high / high, 1.0) ** near,
-        )
+        width = self.learned.narrowing(case)
+        return low**width, high**width
 
     def as_json(self) -> dict[str, Any]:
         """What was measured, as a report tells it: when, on what and with which release, the steps
@@ -168,19 +137,25 @@ class Override:
             "goodput": self.goodput,
             "constants": [
                 {"name": name, "value": value, "was": float(usual.get(name, 1.0))}
-                for name, value in self.constants.items()
+                for name, value in {**self.constants, **self._moved(usual)}.items()
             ],
         }
+
+    def _moved(self, usual: Mapping[str, Any]) -> dict[str, float]:
+        """Constants that measured steps have moved by more than MOVED, most first."""
+        factors = self.learned.factors if self.learned else {}
+        far = sorted(factors, key=lambda name: -abs(log(factors[name])))
+        now = {n: self.constants.get(n, float(usual[n])) for n in far}
+        return {n: now[n] * factors[n] for n in far if abs(log(factors[n])) > MOVED}
 
     def says(self) -> str:
         """What was measured, against what published runs say, in one line."""
         if self.steps:
-            half = "; measured under another stack, they count half" if self.tells < 1 else ""
             low, high = self.steps["band"]
             return (
                 f"{self.steps['runs']} measured steps of {self.date} on {self.device}: steps take"
                 f" {self.steps['factor']:.3g} times what published runs say, the band is {low:.3g}"
-                f" to {high:.3g}{half}"
+                f" to {high:.3g} where a run is like them{self._other_stack()}"
             )
         constants = "; ".join(
             f"{c['name']} {c['value']:.3g} instead of {c['was']:.3g}"
@@ -188,6 +163,16 @@ class Override:
         )
         what = constants or "nothing that a constant rests on"
         return f"measured {self.date} on {self.device}: {what}"
+
+    def _other_stack(self) -> str:
+        """What is said where a design has a stack that none of the measured runs had."""
+        if self.learned is None:
+            return ""
+        here = {str(name) for name in np.ravel(self.learned.stacks)} - {""}
+        measured = {str(name) for name in self.learned.marks.stacks}
+        if not here or here & measured or "" in measured:
+            return ""
+        return "; measured under another stack, they tell less"
 
     def check(self, chip: Accelerator, option: str = "calibration") -> None:
         """Raises DesignError where it was measured on another accelerator than `chip`."""
@@ -268,8 +253,6 @@ def read(
             f"{option}.constants", entries, "a mapping of constants", problem="is not a mapping"
         )
     values = {name: _value(name, entry, chip, option) for name, entry in entries.items()}
-    rows = [(n, entry) for n, entry in entries.items() if isinstance(entry, Mapping)]
-    elsewhere = {n: entry["elsewhere"] for n, entry in rows if "elsewhere" in entry}
     steps = _steps(data.get("steps"), f"{option}.steps")
     return Override(
         path=path,
@@ -280,7 +263,7 @@ def read(
         steps=steps,
         peaks=_steps(data.get("peaks"), f"{option}.peaks"),
         goodput=_goodput(data.get("goodput"), f"{option}.goodput"),
-        others={n: _value(n, v, chip, option) for n, v in elsewhere.items()} if steps else values,
+        learned=_learned(data.get("site"), bool(steps), f"{option}.site"),
     )
 
 
@@ -300,7 +283,6 @@ class _Steps(BaseModel, strict=True, defer_build=True):
     active_parameters: Annotated[Number, Field(ge=1)]
     band: list[Annotated[Number, Field(ge=0.2, lt=5)]] = Field(min_length=2, max_length=2)
     precision: str
-    shares: dict[Any, Annotated[Number, Field(ge=0)]] = {}
     points: list[_Point] = []
     release: Name = ""
     stack: Name = ""
@@ -317,10 +299,84 @@ def _steps(section: Any, option: str) -> Stated:
     if low > high:
         raise DesignError(
             option,
-            allowed="runs, factor, band: [low, high], active_parameters, precision, shares",
+            allowed="runs, factor, band: [low, high], active_parameters, precision",
             problem="is not what scantling learn -o writes",
         )
     return dict(section)
+
+
+class _Run(BaseModel, strict=True, defer_build=True):
+    """What a file keeps of a measured step: see `learned.Marks`."""
+
+    ln_ratio: Annotated[Number, Field(ge=-4, le=4)]
+    scatter: Annotated[Number, Field(gt=0, le=1e6)]
+    slopes: list[Annotated[Number, Field(ge=-20, le=20)]]
+    sizes: Annotated[
+        list[Annotated[Number, Field(ge=-32, le=64)]],
+        Field(min_length=len(SIZES), max_length=len(SIZES)),
+    ]
+    codes: Annotated[
+        list[Annotated[Number, Field(ge=-9, le=99)]],
+        Field(min_length=len(CODES) - 2, max_length=len(CODES) - 2),
+    ]
+    shares: Annotated[
+        list[Annotated[Number, Field(ge=-0.01, le=1.01)]],
+        Field(min_length=len(PARTS), max_length=len(PARTS)),
+    ]
+    stack: Name = ""
+
+
+class _Site(BaseModel, strict=True, defer_build=True):
+    """What a file keeps of a site: how far each constant was open, and the measured runs."""
+
+    spread: Annotated[Number, Field(ge=0.1, le=10)]
+    constants: Annotated[list[Name], Field(min_length=1)]
+    open: list[Annotated[Number, Field(gt=0, le=3)]]  # sd of ln of each
+    runs: Annotated[list[_Run], Field(min_length=1, max_length=MOST_RUNS)]
+
+
+def _is_whole(site: _Site) -> bool:
+    """Whether the constants of a site are known, each named once, with a spread and a slope of each
+    run."""
+    names = site.constants
+    lengths = {len(site.open), *(len(run.slopes) for run in site.runs)}
+    return set(names) <= set(PRIORS) and len(set(names)) == len(names) and lengths == {len(names)}
+
+
+def _learned(section: Any, steps: bool, option: str) -> Learned | None:
+    """What the measured steps of a file tell; None where it has none."""
+    if section is None:
+        if steps:
+            raise DesignError(
+                option,
+                allowed="scantling learn of the same logs again, with -o",
+                problem="is missing: an earlier release wrote the file",
+            )
+        return None
+    try:
+        site = _Site.model_validate(section)
+    except ValidationError:
+        site = None
+    if site is None or not _is_whole(site):
+        raise DesignError(
+            option,
+            allowed="spread, constants, open, runs",
+            problem="is not what scantling learn -o writes",
+        )
+    return Learned(
+        names=tuple(site.constants),
+        sd=np.array(site.open),
+        spread=site.spread,
+        marks=Marks(
+            slopes=np.array([run.slopes for run in site.runs]).reshape(len(site.runs), -1),
+            sizes=np.array([run.sizes for run in site.runs]),
+            codes=np.array([run.codes for run in site.runs]),
+            shares=np.array([run.shares for run in site.runs]),
+            stacks=np.array([run.stack for run in site.runs], object),
+        ),
+        ln_ratio=np.array([run.ln_ratio for run in site.runs]),
+        scatter=np.array([run.scatter for run in site.runs]),
+    )
 
 
 class _Goodput(BaseModel, strict=True, defer_build=True):

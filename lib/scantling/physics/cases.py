@@ -109,6 +109,7 @@ class Plan:
     micro_batch: Column = 1
     recompute: Code = 0  # in RECOMPUTES
     recompute_share: Column = 1.0  # share of the layers that recompute
+    modules: Code = 0  # that `selective` repeats, bits as of recompute.bits_of; 0: the stack's own
     cp_type: Code = 0  # in CP_TYPES
     offload: Code = 0  # in OFFLOADS
     layer_split: Code = 0  # in LAYER_SPLITS
@@ -137,6 +138,10 @@ class Cases:
     software: Software
     constants: Constants
     layout: tuple[int, ...] = ()  # bounds of the runs of layers, where a design gives them
+    # modules whose inputs wait in host memory, in the share `activation_offload` of the layers;
+    # none named is all that the plan keeps; None: of a row that says no more than the share, which
+    # takes no time
+    offloaded_modules: tuple[str, ...] | None = None
 
     def __len__(self) -> int:
         return length(self)

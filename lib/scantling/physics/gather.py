@@ -27,7 +27,7 @@ from .collectives import links_of_machine
 from .constants import gather
 from .named import Offsets
 from .pipeline import DUALPIPES
-from .recompute import switches_of
+from .recompute import remat_switches, switches_at, switches_of
 from .software import SWITCHES, Software
 from .wires import Link
 
@@ -151,6 +151,7 @@ def software_of(
     reshard = np.where((keeps > 0) & (plan.pp > 1), 0.0, switches["reshard"])[()]
     switches["reshard"] = stated_or(stated, "reshard", reshard)
     switches |= engine_switches(stacks, plan, switches)
+    switches |= switches_at(plan.modules, switches)
     switches["balanced_layout"] = balanced_layout(stacks, shape, plan, switches)
     return Software(**switches)
 
@@ -295,6 +296,7 @@ class Situation:
             software=software,
             constants=shipped,
             layout=(0, *(end for _, end in runs)) if runs else (),
+            offloaded_modules=self.phase.offloaded_modules,
         )
         if override is None:
             return usual
@@ -323,7 +325,12 @@ def situation(resolved: Resolved, phase: Phase) -> Situation:
     )
     job = replace(job, **ingest.reads(resolved))
     modules = phase.pins.get("recompute_modules")
+    shape = shape_of(resolved.model)
     stated: dict[str, Column] = {**switches_of(modules)} if modules else {}
+    if phase.remat:
+        stated |= remat_switches(phase.remat, shape)
+    if phase.offloaded_layers:
+        stated["activation_offload"] = phase.offloaded_layers / shape.layers
     if cluster.sites > 1:
         stated["dp_outer"] = 1.0  # no replica stands on two sites
         job = replace(
@@ -336,7 +343,7 @@ def situation(resolved: Resolved, phase: Phase) -> Situation:
     return Situation(
         resolved=resolved,
         phase=phase,
-        shape=shape_of(resolved.model),
+        shape=shape,
         job=job,
         chip=chip_of([chip], [phase.precision], float(cluster.scale_up_domain)),
         link=links_of_machine(cluster),

@@ -10,9 +10,10 @@ from ..base.columns import Column
 from ..blocks.attention import Softmax
 from ..blocks.block import Block
 from ..blocks.kernels import STREAM_BYTES
+from ..blocks.mlp import Mlp
 from ..blocks.moe import Moe
 from ..blocks.table import Shape
-from ..catalogue.words import Recompute, RecomputeModule
+from ..catalogue.words import Recompute, RecomputeModule, Remat
 from .software import Software
 
 
@@ -40,6 +41,71 @@ def switches_of(modules: Sequence[str]) -> dict[str, float]:
     """The switches of Software under which `selective` repeats these modules and nothing else."""
     switches = {switch: float(module in modules) for module, switch in SWITCH_OF.items()}
     return {**switches, "selective_gemm": 0.0}
+
+
+def bits_of(modules: Sequence[str]) -> int:
+    """Modules as one number, a bit each in the order of SWITCH_OF."""
+    return sum(1 << at for at, module in enumerate(SWITCH_OF) if module in modules)
+
+
+def switches_at(bits: Column, switches: Mapping[str, Column]) -> dict[str, Column]:
+    """The switches of Software under which `selective` repeats the modules of `bits_of` and nothing
+    else; as they are where a plan leaves them to the stack (0)."""
+    if not np.any(bits):
+        return {}
+    whole = np.asarray(bits).astype(np.int64)
+    named = whole > 0
+    out: dict[str, Column] = {
+        switch: np.where(named, (whole >> at) & 1, switches[switch])[()]
+        for at, switch in enumerate(SWITCH_OF.values())
+    }
+    out["selective_gemm"] = np.where(named, 0.0, switches["selective_gemm"])[()]
+    return out
+
+
+# of a layer's matrix products, what each of MaxText's policies repeats, and whether it repeats the
+# attention core (1: `context` is not among the names that it saves); the product out of the
+# feed-forward is repeated by none, since the backward never reads what it gives
+QKV, OUT, WI, WO = "qkv", "out", "wi", "wo"
+REPEATED_BY: Mapping[str, tuple[tuple[str, ...], float]] = {
+    Remat.MINIMAL: ((), 1.0),
+    Remat.MINIMAL_WITH_CONTEXT: ((), 0.0),
+    Remat.MINIMAL_OFFLOADED: ((), 1.0),
+    Remat.SAVE_DOT_WITH_CONTEXT_EXCEPT_MLP: ((WI,), 0.0),
+    Remat.SAVE_DOT_EXCEPT_MLP: ((WI,), 1.0),
+    Remat.SAVE_DOT_EXCEPT_MLPWI: ((WI,), 1.0),
+    Remat.SAVE_QKV_PROJ: ((OUT, WI), 1.0),
+    Remat.SAVE_OUT_PROJ: ((QKV, WI), 1.0),
+}
+
+
+def remat_switches(policy: str, shape: Shape) -> dict[str, Column]:
+    """The switches of Software under which `selective` is one of MaxText's policies: the share of a
+    layer's products that it repeats goes by their FLOPs, norms and activations are repeated by
+    all. Whole layers (`full`, `qkv_proj_offloaded`) need none."""
+    if policy not in REPEATED_BY:
+        return {}
+    products, attention = REPEATED_BY[policy]
+    shares = product_shares(shape)
+    return {
+        "selective_gemm": sum(shares[product] for product in products),
+        "selective_attention": attention,
+        "selective_norm": 1.0,
+        "selective_act": 1.0,
+        "selective_up": 0.0,
+        "selective_moe": 0.0,
+    }
+
+
+def product_shares(shape: Shape) -> dict[str, Column]:
+    """Of the FLOPs of a layer's weights: projections into the mixer, out of it, into the
+    feed-forward and out of it."""
+    whole = linear_flops(shape)
+    mixer = shape.mean("mixer", weight_flops) / whole
+    out = 6 * shape.mean(Softmax, lambda b: b.out_width * b.hidden) / whole
+    feed = shape.mean("feed", weight_flops) / whole
+    back = shape.mean("feed", down_flops) / whole
+    return {QKV: mixer - out, OUT: out, WI: feed - back, WO: back}
 
 
 def modules_of(recompute: str, software: Software, shape: Shape) -> list[str]:
@@ -93,6 +159,11 @@ def linear_flops(shape: Shape) -> Column:
 def weight_flops(block: Block) -> Column:
     """Training FLOPs a token of a block's weights."""
     return sum(flops for part, flops in block.flops(1.0).items() if part != "attention_scores")
+
+
+def down_flops(block: Block) -> Column:
+    """Training FLOPs a token of the products that come out of a feed-forward."""
+    return weight_flops(block) / block.matrices if isinstance(block, (Mlp, Moe)) else 0.0
 
 
 def activation_shares(shape: Shape) -> tuple[Column, Column]:

@@ -23,6 +23,7 @@ from ..catalogue.words import STEP_PARTS
 from . import compute, ingest, sites, traffic
 from .cases import FP32, HSDP, ULYSSES, ZERO3, Cases
 from .layout import layers_per_stage, saved_for_weights
+from .memory.parts import offloaded_bytes
 from .pipeline import SCHEDULES, bubble_time
 from .traffic import Exchange
 
@@ -327,6 +328,17 @@ def streamed_s(c: Cases, dense: Column, experts: Column, slowest_s: Column) -> C
     return np.maximum(wire - slowest_s, 0.0) * (p.offload > 1)
 
 
+def activations_waited_s(c: Cases, layers: Column, forward_s: Column, backward_s: Column) -> Column:
+    """What activations that wait in host memory add to one micro-batch of `layers` layers: their
+    way out less the forward that covers it, and back less the backward. [s] The host's link has its
+    rate both ways; its memory takes what is DMA'd."""
+    bytes_sent = offloaded_bytes(c)
+    if not np.any(bytes_sent):
+        return 0.0
+    wire = layers * bytes_sent / c.chip.host_bytes_per_s
+    return np.maximum(wire - forward_s, 0.0) + np.maximum(wire - backward_s, 0.0)
+
+
 def step_host_s(c: Cases) -> Column:
     """Host time once a step: least + (1 − least) · min(layers on a stage / enough layers, 1) of
     `step_host_s`. [s]"""
@@ -458,6 +470,9 @@ def step_time(c: Cases) -> Step:
     }
     parts["elementwise"] += stretch * m * copies_s(c, sum(of.parameters))
     parts["host"] += stretch * step_host_s(c) + m * streamed_s(c, *of.parameters, stages.slowest_s)
+    pass_s = of.forward_s
+    away = activations_waited_s(c, stages.layers, pass_s, stages.slowest_s - pass_s)
+    parts["host"] += m * away
     waited = sites.waited_s(c, sum(parts.values()))
     dp = axes["dp"]
     parts["dp"] = parts["dp"] + waited

@@ -13,11 +13,6 @@ from .enumerate import enumerate_plans
 from .space import SPACES, Space, offered
 from .words import CODED
 
-SHARDED_ONCE = (
-    "; zero2 with one micro-batch a step alone (with more, its gradients are reduced m times or "
-    "kept whole as in zero1), unless it is the stack's own or published at that size"
-)
-
 
 @record
 class SearchAxis:
@@ -87,8 +82,6 @@ def _values(axis: SearchAxis, space: Space) -> str:
         return f"{words}, or the stack's own"
     if field == "pp" and space.uneven:
         return f"{words}; 1 to 16 and powers of two to 128 whatever the layers"
-    if field == "sharding" and Sharding.ZERO2 in space.sharding:
-        return words + SHARDED_ONCE
     if field == "recompute":
         shares = " ".join(f"{100 * share:g} %" for share in space.recompute_share)
         return f"{words}; full for {shares} of a stage's layers"

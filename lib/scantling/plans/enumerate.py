@@ -19,11 +19,12 @@ from ..catalogue.words import Recompute
 from ..design.cluster import Cluster
 from ..design.pins import Pins, pin
 from ..design.resolved import Phase
-from ..physics.cases import FULL, HSDP, ZERO2, Plan, accumulated, code
+from ..physics.cases import FULL, HSDP, ZERO3, Plan, accumulated, code
 from ..physics.layout import gains
 from ..physics.pipeline import RULES, SCHEDULES, Division
 from .laws import Law, Setting, Stage, laws_of, setting_of
 from .space import DEFAULT, Space
+from .stack_laws import Run, laws_of_stack
 from .words import CODED
 
 ANY = -1  # of `under`: any schedule may follow
@@ -121,19 +122,35 @@ def enumerate_plans(
         c = cross(c, name, values)
     c = _lawful(c, Stage.DEGREES, q)
     for lay_out in (
-        _data_parallel,
+        data_parallel,
         _micro_batches,
         _experts,
         _schedules,
         _splits,
         _sharding,
-        _shard_groups,
+        shard_groups,
         _recompute,
         _offload,
         _sequence,
+        _of_stack,
         _exchange,
     ):
         c = lay_out(c, q)
+    return plan_of(c)
+
+
+def _of_stack(c: Columns, q: Question) -> Columns:
+    """The rows that keep the laws of the space's stack."""
+    for law in laws_of_stack(q.space.stack):
+        n = len(c["tp"])
+        c = keep(c, np.broadcast_to(law.holds(c, Run(q.model, q.phase)), n))
+        field = f"plan.{law.field}"
+        c = _some(c, field, pin(q.pins, law.field), f"{law.text} ({law.source})")
+    return c
+
+
+def plan_of(c: Columns) -> Plan:
+    """Columns laid out as plans, as the models take them."""
     fields: dict[str, Any] = {name: _field(name, column) for name, column in c.items()}
     return Plan(**fields)
 
@@ -159,7 +176,7 @@ def degrees(q: Question) -> dict[str, Sequence[Any] | Array]:
     }
 
 
-def _data_parallel(c: Columns, q: Question) -> Columns:
+def data_parallel(c: Columns, q: Question) -> Columns:
     pinned = q.pins.get("dp")
     room = np.asarray(q.cluster.replicas(c["tp"] * c["cp"] * c["pp"]))
     if pinned is not None:
@@ -176,7 +193,7 @@ def _data_parallel(c: Columns, q: Question) -> Columns:
         for _, other in tried[: min(i, 2)]:  # those that any schedule may follow
             new = new & (dp != other)
         parts.append(keep(_with(c, dp, under), new))
-    return _stacked(parts)
+    return stacked(parts)
 
 
 def _replica_counts(q: Question) -> Array:
@@ -193,7 +210,7 @@ def _replica_counts(q: Question) -> Array:
     return table
 
 
-def _stacked(parts: list[Columns]) -> Columns:
+def stacked(parts: list[Columns]) -> Columns:
     """The rows of several tables, one after the other."""
     return {k: np.concatenate([part[k] for part in parts]) for k in parts[0]}
 
@@ -213,7 +230,7 @@ def _accumulating(q: Question, table: Array, at: Array, pp: Array) -> Iterator[t
     m = q.phase.global_batch // (table * min(q.pick("micro_batch")))
     for name in q.pick("schedule"):
         schedule = SCHEDULES[name]
-        lawful = _rules(name, stages[:, None], schedule.chunks or 2, m, q)
+        lawful = rules_hold(name, stages[:, None], schedule.chunks or 2, m, q)
         most = np.maximum.accumulate(np.where(lawful, table, 0), axis=1)
         yield schedule.code, np.where(at < 0, 0, most[stage, at])
 
@@ -255,7 +272,7 @@ def _experts(c: Columns, q: Question) -> Columns:
     return _lawful({**c, "etp": etp}, Stage.EXPERTS, q)
 
 
-def _chunks(name: str, q: Question, deepest: int) -> list[int]:
+def chunks_of(name: str, q: Question, deepest: int) -> list[int]:
     """Model parts a stage that a schedule is tried with."""
     fixed = SCHEDULES[name].chunks
     if fixed is not None:
@@ -263,7 +280,7 @@ def _chunks(name: str, q: Question, deepest: int) -> list[int]:
     return [v for v in q.pick("vpp", q.space.vpp or range(2, min(deepest, 20) + 1)) if v > 1]
 
 
-def _rules(name: str, pp: Array, vpp: Array | int, m: Array, q: Question) -> Array:
+def rules_hold(name: str, pp: Array, vpp: Array | int, m: Array, q: Question) -> Array:
     """Where a schedule's own rules are kept, over columns that fit together."""
     ends = 0 if q.model.pattern else 2
     division = Division(pp=pp, vpp=vpp, m=m, layers=q.model.layers, ends=ends)
@@ -282,7 +299,7 @@ def _scheduled(name: str, c: Columns, m: Array, values: list[int], q: Question) 
     codes = np.full(len(m), schedule.code, np.int64)
     c = cross({**c, "m": m, "schedule": codes}, "vpp", values)
     pp, vpp = c["pp"], c["vpp"]
-    lawful = _rules(name, pp, vpp, c["m"], q)
+    lawful = rules_hold(name, pp, vpp, c["m"], q)
     if schedule.chunks is None and q.pins.get("vpp") is None:
         lawful = lawful & (np.where(layers % pp == 0, layers, layers + 2) % (pp * vpp) == 0)
     return keep(c, lawful)
@@ -294,10 +311,10 @@ def _schedules(c: Columns, q: Question) -> Columns:
     deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
     parts = []
     for name in names:
-        chunks = _chunks(name, q, deepest)
+        chunks = chunks_of(name, q, deepest)
         if chunks:
             parts.append(_scheduled(name, c, m, chunks, q))
-    rows = _stacked(parts) if parts else {"tp": np.empty(0)}
+    rows = stacked(parts) if parts else {"tp": np.empty(0)}
     rules = {rule.text for name in names for rule in RULES if name in rule.schedules}
     rows = _some(rows, "plan.schedule", names[0], "; ".join(sorted(rules)))
     return {k: v for k, v in rows.items() if k not in ("m", "under")}
@@ -306,32 +323,38 @@ def _schedules(c: Columns, q: Question) -> Columns:
 def _splits(c: Columns, q: Question) -> Columns:
     """How layers fall on stages: as the framework lays them, and balanced where the slowest stage
     may have less to do so and no run of layers is left empty."""
-    better: Array = np.asarray(gains(shape_of(q.model), q.phase.seq_len, c["pp"]))
-    better &= c["pp"] * c["vpp"] < q.model.layers
-    better |= bool(q.pins.get("layout"))  # runs that are given are not the framework's own
+    better = splits_better(c, q)
     pinned = q.pins.get("layer_split")
     c = cross(c, "layer_split", q.codes("layer_split") if pinned or np.any(better) else [0])
     c = keep(c, (c["layer_split"] == 0) | np.repeat(better, len(c["pp"]) // len(better)))
     return _some(c, "plan.layer_split", pinned, "even: balanced stages have no less to do here")
 
 
+def splits_better(c: Columns, q: Question) -> Array:
+    """Where balanced runs of layers may leave the slowest stage less to do, and none empty."""
+    better: Array = np.asarray(gains(shape_of(q.model), q.phase.seq_len, c["pp"]))
+    better &= c["pp"] * c["vpp"] < q.model.layers
+    # runs that are given are not the framework's own
+    return np.broadcast_to(better | bool(q.pins.get("layout")), c["tp"].shape)
+
+
 def _sharding(c: Columns, q: Question) -> Columns:
-    """What data-parallel ranks share out. zero2 with accumulation is one of two things: gradients
-    reduced after every micro-batch, which sends them m times (DeepSpeed), or kept whole until the
-    last one, which is zero1's memory (FSDP's no_sync, Megatron's distributed optimizer). Neither is
-    the zero2 of the table, so only a pin asks for it, or a stack that is published with it, or a
-    machine of the size that it was published on."""
+    """What data-parallel ranks share out; nothing where there is one of them. zero2 over several
+    micro-batches counts gradients that are sharded and reduced once a step (Llama 3, section
+    3.3.2); `verdict.limits.accumulated` says what reducing each time adds."""
     c = cross(c, "sharding", q.codes("sharding"))
     if q.pins.get("sharding") is None:
-        once = q.space.accumulates | (q.phase.global_batch <= c["dp"] * c["micro_batch"])
         alone = c["dp"] * c["cp"] == 1  # nothing to shard over: one way, and its name is none
         first = c["sharding"] == c["sharding"].min()
-        c = {**c, "sharding": np.where(alone, 0, c["sharding"])}
-        c = keep(c, np.where(alone, first, once | (c["sharding"] != ZERO2)))
-    return _lawful(c, Stage.SHARDING, q)
+        c = keep({**c, "sharding": np.where(alone, 0, c["sharding"])}, first | ~alone)
+        open_chunks = all(pin(q.pins, name) is None for name in ("vpp", "schedule"))
+        if open_chunks and not q.space.gathered_chunks:
+            # weights would be gathered once a chunk: few frameworks do, and none that gained by it
+            c = keep(c, (c["sharding"] < ZERO3) | (c["vpp"] == 1))
+    return c
 
 
-def _shard_groups(c: Columns, q: Question) -> Columns:
+def shard_groups(c: Columns, q: Question) -> Columns:
     ranks, pinned = q.cluster.in_smallest_site(c["dp"]) * c["cp"], q.pins.get("shard_group")
     hybrid = c["sharding"] == HSDP
     inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)

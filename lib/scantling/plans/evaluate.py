@@ -15,7 +15,7 @@ from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS
 from ..design.pins import Pins, pins_from
-from ..physics.cases import Cases, Plan
+from ..physics.cases import Cases, Plan, devices
 from ..physics.gather import Situation
 from ..physics.layout import runs
 from ..physics.memory.chance import most_bytes
@@ -23,8 +23,8 @@ from ..physics.memory.peak import SAFE, capacity, memory, zone
 from ..physics.pipeline import SCHEDULES
 from ..physics.recompute import modules_of
 from ..physics.step import step_time
-from .enumerate import enumerate_plans
-from .fit import REASONS, host_bytes, streamed_weights, through_disks, why_not
+from .enumerate import Question, enumerate_plans
+from .fit import REASONS, host_bytes, on_disk, streamed_weights, through_disks, why_not
 from .ran import spread_of
 from .remote import Progress, Scheduler, across
 from .space import DEFAULT, Space
@@ -33,7 +33,8 @@ from .words import PlanRow, as_dict, plan_at
 CHUNK = 32768  # rows of one pass: with fewer, what Python adds to each pass shows
 REMOTE = 2 * CHUNK  # rows that one task of a cluster takes
 ROUNDING = 1e-9  # share of a number of bytes by which two ways to it may differ
-TIE = 0.01  # share of a step within which the simpler plan is taken
+TIE = 0.03  # share of a step within which the plainest plan is taken
+HOST_TIE = 0.10  # the same of plans that keep more on the device than the fastest does
 
 
 class Counts(TypedDict):
@@ -116,20 +117,36 @@ class Search:
         return self.total_bytes <= roomy_bytes(self.situation, self.plan)
 
     def simplest(self) -> int | None:
-        """Row of the simplest plan within TIE of the best with the best's headroom, and below
+        """Row of the plainest plan within TIE of the best, HOST_TIE where the best sends state off
+        the device (or through NVMe) and the other sends less, with the best's headroom, and below
         SAFE_SHARE of the memory where the best is; None where none fits."""
         best = self.best()
         if best is None:
             return None
-        tied = self.fits & (self.step_s <= (1 + TIE) * self.step_s[best])
+        tied = self.fits & (self.step_s <= (1 + HOST_TIE) * self.step_s[best])
         tied &= (self.practised == self.practised[best]) & (self.roomy == self.roomy[best])
         zones = np.asarray(zone(self.total_bytes, self.capacity))
         tied &= zones <= zones[best]
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]
         rows = np.flatnonzero(tied)
-        keys = complexity(take(self.plan, rows), self.situation)
+        away = self.sent_away(rows)
+        level = away[rows == best][0]
+        near = self.step_s[rows] <= (1 + TIE) * self.step_s[best]
+        rows = rows[near | (away < level)]
+        plan = take(self.plan, rows)
+        keys = (self.sent_away(rows), *complexity(plan, self.situation))
         return int(rows[np.lexsort((self.step_s[rows], *reversed(keys)))[0]])
+
+    def sent_away(self, rows: Array) -> Array:
+        """How far state goes in some plans: 0 it stays on the device, 1 moments and gradients go to
+        the host, 2 weights too, and 3 more where NVMe holds a part. [rows]"""
+        away = self.column("offload")[rows].astype(int)
+        if np.any(away):
+            case = self.situation.cases(take(self.plan, rows))
+            disk = on_disk(self.situation.resolved.cluster, memory(case))
+            away = away + 3 * (np.broadcast_to(disk, len(rows)) > 0)
+        return away
 
     def column(self, name: str) -> Array:
         """A field of all plans."""
@@ -138,7 +155,7 @@ class Search:
     @cached_property
     def capacity(self) -> float:
         """What a program can have of a device's memory. [bytes]"""
-        return float(capacity(self.situation.cases(self.plan)))
+        return usable_bytes(self.situation)
 
     def best_safe(self) -> int | None:
         """Row of the fastest plan that keeps a fifth of the memory free."""
@@ -209,7 +226,7 @@ def union(searches: Sequence[Search]) -> Search:
     outcome = Outcome(*map(np.concatenate, zip(*(search.outcome for search in searches))))
     counts = added(search.counts for search in searches)
     if all(search.legal == len(search.reason) for search in searches):
-        rows = np.sort(np.unique(_keys(plan), return_index=True)[1])
+        rows = np.sort(np.unique(keys_of(plan), return_index=True)[1])
         plan, outcome = take(plan, rows), outcome.at(rows)
         counts |= _counted(outcome.reason, counts["seconds"], counts["unseen"])
     return _search(first.situation, plan, outcome, counts)
@@ -229,7 +246,7 @@ def _search(situation: Situation, plan: Plan, outcome: Outcome, counts: Counts) 
     )
 
 
-def _keys(plan: Plan) -> Array:
+def keys_of(plan: Plan) -> Array:
     """One number for each plan, the same for the same plan: its fields mixed modulo 2^64."""
     mixed = np.zeros(np.shape(plan.tp), np.uint64)
     for value in vars(plan).values():
@@ -254,13 +271,22 @@ def _counted(reason: Array, seconds: float, unseen: int) -> Counts:
 def legal(situation: Situation, space: Space, pins: Pins | None = None) -> Plan:
     """Columns of every legal plan of a space under the pins. Raises DesignError, naming the rule,
     where they leave none."""
-    fixed = situation.phase.pins if pins is None else pins
+    question = asked(situation, space, pins)
     return enumerate_plans(
-        situation.resolved.model,
-        situation.phase,
-        situation.resolved.cluster,
-        space,
-        pins_from({"cp_type": situation.stack.cp_type or None, **fixed}),
+        question.model, question.phase, question.cluster, question.space, question.pins
+    )
+
+
+def asked(situation: Situation, space: Space, pins: Pins | None = None) -> Question:
+    """What plans of a space are asked for under the pins, with the stack's own way of context
+    parallelism."""
+    fixed = situation.phase.pins if pins is None else pins
+    return Question(
+        model=situation.resolved.model,
+        phase=situation.phase,
+        cluster=situation.resolved.cluster,
+        space=space,
+        pins=pins_from({"cp_type": situation.stack.cp_type or None, **fixed}),
     )
 
 
@@ -385,29 +411,40 @@ def by_merit(situation: Situation, plan: Plan, outcome: Outcome) -> Array:
     return np.concatenate(parts)
 
 
+def usable_bytes(situation: Situation) -> float:
+    """What a program can have of a device's memory, which no plan changes. [bytes]"""
+    return float(capacity(situation.cases(Plan())))
+
+
 def roomy_bytes(situation: Situation, plan: Plan) -> Column:
     """Memory up to which plans have the allowed chance of going out of it. [bytes]"""
     allowed = situation.resolved.max_oom_probability
-    scale = spread_of(situation, plan)
-    return most_bytes(float(capacity(situation.cases(plan))), allowed, scale)
+    return most_bytes(usable_bytes(situation), allowed, spread_of(situation, plan))
 
 
 def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
-    """Keys by which one plan is simpler than another, the weightiest first: state that leaves the
-    device, a schedule that is not everyday's, axes in use, a sharding that is not the stack's own,
-    recompute of a part of the layers, recompute at all. [n] each"""
+    """Keys by which one plan is simpler than another, the weightiest first: a schedule that is
+    neither everyday's nor the stack's own, devices that stand idle, axes in use, a sharding that is
+    not the stack's own, chunks that layers do not divide into, modules that are not the stack's own
+    list, recompute of a part of the layers, recompute at all. [n] each"""
 
     def at(name: str) -> Array:
         return column_of(plan, name)
 
     axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
-    unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in EVERYDAY])
+    everyday = (*EVERYDAY, *([situation.stack.schedule] if situation.stack.schedule else []))
+    unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in everyday])
+    idle = devices(plan) < situation.resolved.cluster.devices
     usual = SHARDINGS.index(situation.stack.sharding)
+    layers = situation.resolved.model.layers
+    parts = at("pp") * at("vpp")
     return (
-        at("offload"),
         unusual & (at("pp") > 1),
+        np.broadcast_to(idle, unusual.shape),
         np.asarray(axes),
         (at("sharding") != usual) & (at("dp") * at("cp") > 1),
+        (layers % parts != 0) & ((layers + 2) % parts != 0),
+        at("modules") > 0,
         (at("recompute") > 0) & (at("recompute_share") < 1),
         at("recompute"),
     )

@@ -13,7 +13,7 @@ from ..catalogue.models.patterns import widths
 from ..catalogue.models.shape import Model
 from ..design.cluster import Cluster, in_smallest_site
 from ..design.resolved import Phase
-from ..physics.cases import HSDP, ULYSSES, ZERO3
+from ..physics.cases import HSDP, ULYSSES
 
 Columns = Mapping[str, Array]  # fields of plans by name
 
@@ -24,7 +24,6 @@ class Stage(StrEnum):
     DEGREES = "degrees"
     BATCH = "batch"
     EXPERTS = "experts"
-    SHARDING = "sharding"
     SHARD_GROUP = "shard_group"
     SEQUENCE = "sequence"
     EXCHANGE = "exchange"
@@ -116,7 +115,7 @@ def _divides(part: Column, whole: Column) -> Array:
     return np.asarray(whole % np.maximum(part, 1) == 0)
 
 
-def _either(*masks: Column) -> Array:
+def either(*masks: Column | bool) -> Array:
     """Where one of several conditions holds."""
     return np.asarray(reduce(np.logical_or, masks))
 
@@ -145,7 +144,7 @@ def heads(c: Columns, s: Setting) -> Array:
     "Megatron-LM replicates key-value heads only by whole copies",
 )
 def kv_heads(c: Columns, s: Setting) -> Array:
-    return _either(s.latent, _divides(c["tp"], s.kv_heads), _divides(s.kv_heads, c["tp"]))
+    return either(s.latent, _divides(c["tp"], s.kv_heads), _divides(s.kv_heads, c["tp"]))
 
 
 @_law(
@@ -167,7 +166,7 @@ def state(c: Columns, s: Setting) -> Array:
     "a scan sees the whole sequence of its heads (Megatron-LM, ssm/mamba_context_parallel.py)",
 )
 def scan(c: Columns, s: Setting) -> Array:
-    return _either(c["cp"] == 1, _divides(c["tp"] * c["cp"], s.state_swapped))
+    return either(c["cp"] == 1, _divides(c["tp"] * c["cp"], s.state_swapped))
 
 
 @_law(
@@ -189,7 +188,7 @@ def width(c: Columns, s: Setting) -> Array:
     "causal load balance gives a rank two chunks (Megatron-Core, Llama 3 section 3.3.2)",
 )
 def sequence(c: Columns, s: Setting) -> Array:
-    return _either(c["cp"] == 1, _divides(2 * c["cp"], s.seq_len))
+    return either(c["cp"] == 1, _divides(2 * c["cp"], s.seq_len))
 
 
 @_law(
@@ -272,7 +271,7 @@ def expert_site(c: Columns, s: Setting) -> Array:
 
 @_law(Stage.EXPERTS, "etp", ("etp",), "etp divides the expert width", "column-parallel experts")
 def expert_width(c: Columns, s: Setting) -> Array:
-    return _either(_divides(c["etp"], np.maximum(s.expert_ffn_hidden, 1)), c["etp"] == 1)
+    return either(_divides(c["etp"], np.maximum(s.expert_ffn_hidden, 1)), c["etp"] == 1)
 
 
 @_law(
@@ -284,18 +283,7 @@ def expert_width(c: Columns, s: Setting) -> Array:
 )
 def chunks(c: Columns, s: Setting) -> Array:
     parts = c["tp"] * np.where(c["cp"] > 1, 2 * c["cp"], 1)
-    return _either(c["sp"] == 0, _divides(parts, s.seq_len))
-
-
-@_law(
-    Stage.SHARDING,
-    "sharding",
-    ("vpp", "sharding"),
-    "zero3 and hsdp do not combine with interleaved chunks",
-    "weights would be gathered once per chunk; no framework offers it",
-)
-def interleaved(c: Columns, s: Setting) -> Array:
-    return _either(c["sharding"] < ZERO3, c["vpp"] == 1)
+    return either(c["sp"] == 0, _divides(parts, s.seq_len))
 
 
 @_law(
@@ -316,7 +304,7 @@ def exchange_splits_heads(
     """Whether an exchange of keys and values (a code of CP_TYPES) has whole heads to deal out;
     kv_heads are the heads themselves under latent attention."""
     whole = _both(_divides(tp * cp, heads), _divides(tp * cp, kv_heads))
-    return _either(cp_type != ULYSSES, cp == 1, whole)
+    return either(cp_type != ULYSSES, cp == 1, whole)
 
 
 @_law(
@@ -328,7 +316,7 @@ def exchange_splits_heads(
 )
 def expert_groups(c: Columns, s: Setting) -> Array:
     whole = _divides(c["ep"] * c["etp"], c["shard_group"] * c["tp"])
-    return _either(c["sharding"] != HSDP, c["ep"] == 1, whole)
+    return either(c["sharding"] != HSDP, c["ep"] == 1, whole)
 
 
 LAWS = tuple(_LAWS)

@@ -13,15 +13,21 @@ from ..catalogue.words import SHARDINGS, Recompute, RecomputeModule
 from ..design.cluster import Cluster
 from ..design.pins import Degree, Number, Pins, pin
 from ..design.resolved import Phase
+from ..physics.recompute import bits_of
 from .enumerate import divisors
 from .laws import LAWS, Law, Setting, all_hold, setting_of
+from .stack_laws import Run, laws_of_stack
+from .words import CODED
 
 _DEGREES: tuple[Degree, ...] = ("tp", "pp", "cp", "dp")
 _BATCH: tuple[Number, ...] = ("dp", "micro_batch", "grad_accum")
 
 
-def check_pins(pins: Pins, model: Model, phase: Phase, cluster: Cluster) -> None:
-    """Raise a DesignError for the first pin that no plan can hold, alone or with the other pins.
+def check_pins(
+    pins: Pins, model: Model, phase: Phase, cluster: Cluster, stack: str | None = None
+) -> None:
+    """Raise a DesignError for the first pin that no plan can hold, alone or with the other pins, or
+    none of the named stack.
 
     A law is tried as soon as every field that it needs is pinned; the nearest value is the one
     closest to the pin that keeps all laws which the
@@ -34,6 +40,7 @@ def check_pins(pins: Pins, model: Model, phase: Phase, cluster: Cluster) -> None
     _check_layout(pins, model)
     _check_batch(pins, phase.global_batch)
     _check_laws(pins, setting_of(model, phase, cluster))
+    _check_stack(pins, Run(model, phase), stack)
 
 
 def _refuse(pins: Pins, field: str, allowed: str, nearest: object, problem: str) -> NoReturn:
@@ -198,6 +205,22 @@ def _check_laws(pins: Pins, setting: Setting) -> None:
     nearest = _nearest_legal(pins, field, broken, columns, setting)
     allowed = f"{first.text} ({first.source})"
     _refuse(pins, field, allowed, nearest, "breaks a law of plans")
+
+
+def _check_stack(pins: Pins, run: Run, stack: str | None) -> None:
+    """No law of the named stack is broken whose columns are all pinned."""
+    columns = {field: np.asarray(value) for field, value in _columns(pins).items()}
+    for field, words in CODED.items():
+        if pin(pins, field) is not None:
+            columns[field] = np.asarray(words.index(pin(pins, field)))
+    if "sp" in pins:
+        columns["sp"] = np.asarray(int(pins["sp"]))
+    if "recompute_modules" in pins:
+        columns["modules"] = np.asarray(bits_of(pins["recompute_modules"]))
+    for law in laws_of_stack(stack):
+        if law.reads <= columns.keys() and not np.all(law.holds(columns, run)):
+            problem = f"is refused by {stack}"
+            _refuse(pins, law.field, f"{law.text} ({law.source})", None, problem)
 
 
 def _nearest_legal(

@@ -23,12 +23,8 @@ def prepare(design: Design) -> Resolved:
         return resolved
     override = calibration_file.read(design.calibration, folder=design.folder)
     override.check(resolved.cluster.accelerator)
-    holds = override.holds(float(resolved.params.active), resolved.main_phase.precision)
-    applied = override if holds else override.elsewhere()
-    if applied is not None:
-        applied = applied.under(stack_of(resolved))
-    why = applied.says() if applied else "steps of another model or precision: not applied"
-    assumed = (*resolved.assumed, Assumed("calibration", override.path, why))
+    applied = override.under(stack_of(resolved))
+    assumed = (*resolved.assumed, Assumed("calibration", override.path, applied.says()))
     return replace(resolved, calibration=applied, assumed=assumed)
 
 
@@ -42,7 +38,7 @@ def _check(resolved: Resolved, i: int, phase: Phase) -> None:
                 "recompute: selective, whose operations the stack lists itself",
                 problem=f"cannot be chosen with {resolved.stack}",
             )
-        check_pins(phase.pins, resolved.model, phase, resolved.cluster)
+        check_pins(phase.pins, resolved.model, phase, resolved.cluster, resolved.stack)
     except DesignError as e:
         phases = resolved.design.job.phases
         stated = phases[i].plan if phases else None

@@ -57,6 +57,7 @@ def needs_no_more(plan: Plan, run: Ran, global_batch: Column) -> Array:
         np.equal(plan.cp_type, CP_TYPES.index(run.cp_type)) | np.equal(plan.cp, 1),
         np.equal(plan.recompute, RECOMPUTES.index(run.recompute)),
         np.greater_equal(plan.recompute_share, run.recompute_share - ROUNDING),
+        np.equal(plan.modules, 0),
         np.equal(plan.layer_split, 0),
         np.less_equal(plan.micro_batch, run.micro_batch),
         np.less_equal(micro_batches, run.micro_batches),

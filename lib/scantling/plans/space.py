@@ -5,8 +5,7 @@ from typing import Any
 
 from ..base.errors import DesignError
 from ..base.records import record
-from ..catalogue.published import published_accumulation, published_schedules
-from ..catalogue.stacks import stack
+from ..catalogue.published import published_schedules
 from ..catalogue.words import (
     CP_TYPES,
     LAYER_SPLITS,
@@ -22,7 +21,10 @@ from ..catalogue.words import (
 )
 from ..design.resolved import Resolved
 from ..physics.pipeline import DUALPIPES, SCHEDULES as SCHEDULES_BY_NAME
+from ..physics.recompute import SWITCH_OF
 
+# modules of a layer that `selective` may repeat, in any set
+MODULES = tuple(module.value for module in SWITCH_OF)
 # tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published
 # runs use
 MIN_CHUNK = 4096
@@ -40,44 +42,50 @@ class Space:
     (interleaved) ·
     dp the largest divisor of global_batch that the devices allow, where it differs the one
     above half of them with most factors of two, and for a schedule that needs more micro-batches
-    than that leaves, the largest that leaves them, with devices idle · micro_batch 1 2 4 8 16 ·
+    than that leaves, the largest that leaves them, with devices idle · micro_batch 1 2 3 4 6 8 16 ·
     ep the divisors of the experts to 256 ·
-    etp 1 and tp · sp on and off · sharding none, zero1, zero2 (one micro-batch a step), zero3 and
+    etp 1 and tp · sp on · sharding none, zero1, zero2, zero3 and
     hsdp (not interleaved) ·
-    recompute none, selective, full for a quarter, half, three quarters and all of a stage's layers
-    · schedule 1f1b, interleaved, and those of published runs of at least half the devices ·
+    recompute none, selective, full for an eighth, a quarter, half, three quarters and all of a
+    stage's layers · schedule 1f1b, interleaved, and those of published runs of at least half the
+    devices ·
     cp_type ring, or the stack's own · layers even on the stages, and balanced where the slowest is
     a hundredth faster so.
 
-    State in host memory and recompute by eighths are tried beside it (`stages.searched`).
-    Schedules beyond the size that they were published on, other exchanges of context parallelism,
-    micro-batches that are no power of two and other depths are in WIDE: too few runs are published
-    with them to tell what they cost in practice, so they are tried where they are asked for,
-    pinned, or a limit on speed would be missed without.
+    State in host memory is tried beside it (`stages.searched`), and of its best plans the
+    neighbours in NEAR: sets of modules that are computed again, eighths of the layers, other
+    depths, chunks, micro-batches and shorter parts of a sequence (`refine.refined`).
+    Schedules beyond the size that they were published on and other exchanges of context
+    parallelism are in WIDE: too few runs are published with them to tell what they cost in
+    practice, so they are tried where they are asked for, pinned, or a limit on speed would be
+    missed without.
     """
 
     tp: tuple[int, ...] = (1, 2, 4, 8, 16)  # () = every divisor of the heads
     cp: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     pp: tuple[int, ...] = ()  # () = every depth that divides layers, or layers + 2
     vpp: tuple[int, ...] = ()  # () = every number of chunks to 20 that divides a stage
-    micro_batch: tuple[int, ...] = (1, 2, 4, 8, 16)
+    micro_batch: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 16)
     ep: tuple[int, ...] = ()  # () = divisors of the experts, to 256
     etp: tuple[int, ...] = (1, 0)  # 0 = the same as tp
     sharding: tuple[str, ...] = SHARDINGS
     recompute: tuple[str, ...] = RECOMPUTES
+    # modules of a layer whose sets `selective` is tried with, beside the stack's own
+    recompute_modules: tuple[str, ...] = ()
     # of a stage's layers, under full recompute
-    recompute_share: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
+    recompute_share: tuple[float, ...] = (0.125, 0.25, 0.5, 0.75, 1.0)
     schedule: tuple[str, ...] = (Schedule.ONE_F_ONE_B, Schedule.INTERLEAVED)
     offload: tuple[str, ...] = (Offload.NONE,)
     # where cp is above 1, and the stack has no way of its own
     cp_type: tuple[str, ...] = (CpType.RING,)
-    sp: tuple[int, ...] = (0, 1)
+    sp: tuple[int, ...] = (1,)
     layer_split: tuple[str, ...] = LAYER_SPLITS  # where pp is above 1
-    accumulates: bool = False  # zero2 over several micro-batches too
     uneven: bool = False  # also depths that divide neither layers nor layers + 2
     # tried where the design leaves its precision open, besides its own
     precision: tuple[str, ...] = ()
     min_chunk: int = MIN_CHUNK  # tokens of a sequence that a context-parallel rank keeps, at least
+    gathered_chunks: bool = False  # sharded weights beside interleaved chunks, where none is pinned
+    stack: str = ""  # whose laws plans keep
 
 
 DEFAULT = Space()
@@ -87,7 +95,6 @@ COARSE = Space(
     sharding=(Sharding.ZERO1, Sharding.ZERO3),
     recompute_share=(0.5, 1.0),
     etp=(1,),
-    sp=(1,),
 )
 _EVERY_SCHEDULE = (
     Schedule.ONE_F_ONE_B,
@@ -103,12 +110,15 @@ WIDE = Space(
     schedule=_EVERY_SCHEDULE,
     offload=OFFLOADS,
     cp_type=CP_TYPES,
+    sp=(0, 1),
     uneven=True,
     etp=(1, 2, 4, 8, 0),
     precision=(Precision.BF16, Precision.FP8),
 )
 # beside the default space: what state in host memory and uneven depths make room for
-OFFLOADS_COARSE = replace(COARSE, offload=OFFLOADS, uneven=True, etp=(1, 0))
+OFFLOADS_COARSE = replace(
+    COARSE, offload=(Offload.OPTIMIZER, Offload.OPTIMIZER_PARAMS), uneven=True, etp=(1, 0)
+)
 # where little or nothing fits as it is
 OFFLOADED = Space(offload=OFFLOADS, uneven=True)
 # before a limit on speed is called missed: schedules and expert layouts of the wide space
@@ -126,18 +136,22 @@ LAST_RESORT = Space(
     recompute=(Recompute.FULL,),
     recompute_share=(1.0,),
     offload=OFFLOADS,
-    sp=(1,),
     uneven=True,
 )
-# of it, what needs no host memory: beside the default space
-LEAN = replace(LAST_RESORT, schedule=(Schedule.ONE_F_ONE_B,), offload=(Offload.NONE,))
-# beside the default space: full recompute of the eighths of a stage's layers that it leaves out
-FINE = replace(
-    COARSE,
-    sharding=(Sharding.ZERO1, Sharding.ZERO2, Sharding.ZERO3),
-    etp=(1, 0),
-    recompute=(Recompute.FULL,),
-    recompute_share=(0.125, 0.375, 0.625, 0.875),
+# of it, what needs no schedule of its own, and what needs no host memory: beside the default space
+LEAN_OFFLOADED = replace(LAST_RESORT, schedule=(Schedule.ONE_F_ONE_B,))
+LEAN = replace(LEAN_OFFLOADED, offload=(Offload.NONE,))
+# the values among which neighbours of good plans are sought
+NEAR = Space(
+    sp=(0, 1),
+    tp=(1, 2, 4, 8, 16, 32, 64),
+    micro_batch=(1, 2, 3, 4, 6, 8, 12, 16),
+    offload=OFFLOADS,
+    recompute_modules=MODULES,
+    recompute_share=(0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0),
+    uneven=True,
+    gathered_chunks=True,
+    min_chunk=512,
 )
 SPACES = {"coarse": COARSE, "default": DEFAULT, "wide": WIDE}
 
@@ -159,9 +173,8 @@ def offered(space: Space, resolved: Resolved, own_stack: bool = True) -> Space:
     the schedules that are its own; where nothing of an axis would be left, the stack's values.
     What is not offered is not searched; a pin may still ask for it. Where neither names
     schedules, those of published runs of at least half the devices are tried besides; DualPipe,
-    which hides the exchange of experts (DeepSeek-V3, section 3.2.1), with experts alone. zero2
-    over several micro-batches is tried under a stack whose own sharding it is (Llama 3, section
-    3.3.2), and where no software is named on about as many devices as it was published on.
+    which hides the exchange of experts (DeepSeek-V3, section 3.2.1), with experts alone. Sets of
+    modules are tried under a stack that offers them, and where none is named.
 
     own_stack : False leaves out the stack and the framework."""
     offers: dict[str, tuple[Any, ...]] = resolved.offers if own_stack else {}
@@ -169,15 +182,12 @@ def offered(space: Space, resolved: Resolved, own_stack: bool = True) -> Space:
     if "schedule" not in offers and not named:
         schedules = (*space.schedule, *_published_besides(space, resolved))
         space = replace(space, schedule=schedules)
-    if named:
-        accumulates = stack(named).sharding == Sharding.ZERO2
-    else:
-        published = published_accumulation(resolved.cluster.devices)
-        accumulates = "sharding" not in offers and published
+    if named and "recompute_modules" not in offers:
+        space = replace(space, recompute_modules=())
     values: dict[str, Any] = {
         axis: _offered_values(space, axis, values) for axis, values in offers.items()
     }
-    return replace(space, **values, accumulates=accumulates)
+    return replace(space, **values, stack=named or "")
 
 
 def _published_besides(space: Space, resolved: Resolved) -> list[str]:

@@ -7,15 +7,17 @@ from contextlib import suppress
 from ..base.errors import DesignError
 from ..physics.gather import Situation
 from .evaluate import Search, evaluate, joined, legal, union
+from .refine import refined
 from .remote import Progress
 from .space import (
     DEFAULT,
-    FINE,
     LAST_RESORT,
     LEAN,
+    LEAN_OFFLOADED,
     OFFLOADED,
     OFFLOADS_COARSE,
     SCHEDULES,
+    WIDE,
     Space,
     offered,
 )
@@ -50,12 +52,14 @@ def searched(
     further: tuple[Space, ...] = ()
     short_of: tuple[Space, ...] = (OFFLOADED, LAST_RESORT)
     if space == DEFAULT and first.legal < SMALL:
-        further, short_of = (OFFLOADED, LAST_RESORT, FINE), ()
+        further, short_of = (OFFLOADED, LEAN_OFFLOADED), (LAST_RESORT,)
     elif space == DEFAULT:
-        further = (OFFLOADS_COARSE, LEAN, FINE)
+        further = (OFFLOADS_COARSE, LEAN)
     searches = [first, *_further(situation, further, own_stack)]
     if all(search.best() is None for search in searches):
         searches += _further(situation, short_of, own_stack)
+    if space in (DEFAULT, WIDE):
+        searches += refined(situation, searches, own_stack)
     return union(searches)
 
 

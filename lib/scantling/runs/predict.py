@@ -13,7 +13,6 @@ from ..base.columns import Array, Column
 from ..base.records import pick, record
 from ..base.units import DAY_S, HOUR_S
 from ..catalogue.models.shape import flops_per_token, parameters
-from ..catalogue.words import PRECISIONS
 from ..physics import bands, calibration_file
 from ..physics.cases import Cases
 from ..physics.constants import gather
@@ -97,8 +96,8 @@ def predict(runs: Table, calibration: str | Path | None = None) -> DataFrame | d
     hfu adds what is recomputed; mfu_low to mfu_high is the 80 % band. None of the measured columns
     is read. oom_probability and band_tier are those of an assessment; site_kind is the kind of site
     whose spread the band has.
-    calibration : path of a calibration file, for the rows on its accelerator (and, where it comes
-    from measured steps, of its model and precision; half of it under another stack).
+    calibration : path of a calibration file, for the rows on its accelerator; what measured steps
+    tell fades with how unlike them a row is.
     """
     columns = predicted_columns(runs, calibration)
     return frame_of_predictions(columns) if has_pandas() else columns
@@ -131,9 +130,8 @@ def predicted_columns(runs: Table, calibration: str | Path | None = None) -> dic
         columns[name] = np.full(len(rows.ids), "", object)
     if rows.cases is not None:
         predicted = predicted_of(rows, rows.cases)
-        for each in (override.elsewhere(), override) if override else ():
-            if each is not None:
-                predicted = calibrated(rows, rows.cases, each, predicted)
+        if override is not None:
+            predicted = calibrated(rows, rows.cases, override, predicted)
         for name, column in vars(predicted).items():
             columns[name][rows.ready] = column
     for name in COUNTS:
@@ -198,10 +196,7 @@ def calibrated(
     """Predictions with the constants of a calibration file for the rows that it holds for, the
     usual ones for the others."""
     n = len(runs.stacks)
-    active = column(parameters(cases.shape).active, n)
-    codes = column(cases.job.precision, n)
-    alike = [override.holds(float(a), PRECISIONS[int(p)]) for a, p in zip(active, codes)]
-    holds = (runs.chips == override.accelerator) & np.array(alike)
+    holds = runs.chips == override.accelerator
     constants = gather(
         runs.families, runs.chips, runs.stacks, override.offsets, cases.software.tuned
     )

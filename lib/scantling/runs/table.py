@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.cells import spreadsheet_cell
 from ..base.columns import Array
 from ..base.records import record
 
@@ -245,7 +246,8 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def to_csv(columns: Mapping[str, Array], whole: Iterable[str] = ()) -> str:
-    """Columns as CSV, those of `whole` as whole numbers; what is unknown (nan) is blank."""
+    """Columns as CSV, those of `whole` as whole numbers; what is unknown (nan) is blank, and a text
+    is none that a spreadsheet runs."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -253,5 +255,12 @@ def to_csv(columns: Mapping[str, Array], whole: Iterable[str] = ()) -> str:
     for name in whole:
         cells[name] = [value if value != value else int(value) for value in cells[name]]
     for row in zip(*cells.values()):
-        writer.writerow("" if value != value else value for value in row)
+        writer.writerow(_cell(value) for value in row)
     return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    """A value as a cell: blank where it is unknown."""
+    if value != value:
+        return ""
+    return spreadsheet_cell(value) if isinstance(value, str) else value

@@ -134,8 +134,8 @@ def calibrated(design: Design) -> dict[str, float]:
 
 
 def simplest_of_fast(resolved: Resolved, searches: Sequence[PhaseSearch]) -> Assessment:
-    """The assessment of the simplest plans within 1 % of the fastest; of the fastest where the
-    verdict on the simplest is worse."""
+    """The assessment of the plainest plans within 3 % of the fastest (10 % of one that offloads),
+    of the fastest where the verdict on the plainest is worse."""
     fastest = laid_out(resolved, searches, Search.best)
     if not fastest.fits:
         return fastest

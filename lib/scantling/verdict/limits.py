@@ -21,6 +21,7 @@ from ..plans import space as planning
 from ..plans.evaluate import find
 from ..plans.fit import host_bytes
 from ..plans.ran import run_of, spread_of
+from ..plans.stack_laws import runs_on
 from .record import Assessment, Chosen
 from .sensible import smallest
 from .spot import spot, spot_line
@@ -65,6 +66,7 @@ def limits(assessment: Assessment, advice: bool = True) -> list[str]:
         offloaded,
         replaced,
         on_spot,
+        able_stacks,
         largest_loss,
     ):
         lines += rule(assessment)
@@ -144,6 +146,10 @@ def largest_loss(assessment: Assessment) -> Iterator[str]:
         f"step: the largest overhead is {loss_name(part, chosen.plan['offload'])}, "
         f"{percent(exposed_s / assessment.step_s)} of {seconds(assessment.step_s)}"
     )
+    batch = chosen.phase.global_batch
+    have = assessment.resolved.cluster.devices
+    if part == StepPart.BUBBLE and max(batch, have) % min(batch, have):
+        line += f"; {batch:,} sequences do not divide over {have:,} devices"
     if part == StepPart.BUBBLE and guessed_batch(assessment):
         line += (
             f"; more micro-batches shrink it, and the global batch of "
@@ -315,7 +321,7 @@ def _with_batch(
     chosen: Chosen, situation: Situation, batch: int
 ) -> tuple[float, int, float] | None:
     """(share of a token's time that it saves, batch, devices at work) of the best plan with another
-    global batch, by a coarse search; None where no plan fits."""
+    global batch, by a coarse search of both; None where no plan fits."""
     coarse = planning.offered(planning.COARSE, situation.resolved)
     other = replace(
         situation,
@@ -324,12 +330,28 @@ def _with_batch(
     )
     with suppress(DesignError):  # a pin that this batch has no plan for
         search = find(other, coarse)
-        row = search.best()
-        if row is not None:
-            longer = search.step_s[row] / chosen.step.total
+        row, before = search.best(), find(situation, coarse)
+        now = before.best()
+        if row is not None and now is not None:
+            longer = search.step_s[row] / before.step_s[now]
             saving = 1 - longer * chosen.phase.global_batch / batch
             return float(saving), batch, float(devices(search.case(row).plan))
     return None
+
+
+def able_stacks(assessment: Assessment) -> Iterator[str]:
+    """A line on the stacks that would take the plan of a design that names none."""
+    if assessment.resolved.stack:
+        return
+    chosen = assessment.chosen
+    able = [one.title for one in runs_on(chosen.case.plan, chosen.search.situation)]
+    if able:
+        yield f"stack: none is named; {', '.join(able)} would run this plan"
+    else:
+        yield (
+            "stack: none is named, and no framework with a launch kit here runs this plan as it "
+            "is; name a stack, and the search keeps to what it offers"
+        )
 
 
 def accumulated(assessment: Assessment) -> Iterator[str]:

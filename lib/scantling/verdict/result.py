@@ -3,7 +3,7 @@
 Who reads, lists or renames a figure by a name that is none is named by mypy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, overload
 
 from ..base.quantities.table import band, show
@@ -416,6 +416,29 @@ def _of_likely(likely: LikelyRow, key: FigureKey) -> Known:
         case "likely.cost_usd":
             return likely["cost_usd"]
     return likely["days"]
+
+
+def in_one_convention(results: Sequence[Result]) -> list[Result]:
+    """Results whose MFU is shown in one convention: that of all where they have one, else attention
+    counted as causal masks leave it in each."""
+    bases = {result["mfu_basis"] for result in results if result.get("mfu_basis")}
+    if len(bases) < 2:
+        return [*results]
+    return [causal(result) for result in results]
+
+
+def causal(result: Result) -> Result:
+    """A result whose MFU is shown with attention as causal masks leave it."""
+    mfu = result.get("mfu")
+    if not mfu or result["mfu_basis"] == "causal":
+        return result
+    ratio = result["mfu_causal"] / mfu
+    shown = result.copy()
+    shown["mfu_shown"] = result["mfu_causal"]
+    shown["mfu_shown_low"] = result["mfu_low"] * ratio
+    shown["mfu_shown_high"] = result["mfu_high"] * ratio
+    shown["mfu_basis"] = "causal"
+    return shown
 
 
 def band_of(result: Result, key: FigureKey) -> str:

@@ -140,8 +140,11 @@ def offloaded(assessment: Assessment) -> Iterator[str]:
     """A line on state that leaves the device: how much, and where it goes."""
     rate = disk_bytes_per_s(assessment.resolved.cluster)
     for one in assessment.phases:
-        state = one.memory.host
-        if not one.fits or state <= 0:
+        waiting = float(one.memory.away)
+        if one.fits and waiting > 0:
+            yield _activations_away(one, waiting)
+        state = one.memory.host - waiting
+        if not one.fits or state <= 1.0:
             continue
         disk = to_disk(one)
         without = _all_on_device(one)
@@ -155,6 +158,18 @@ def offloaded(assessment: Assessment) -> Iterator[str]:
                 f"NVMe, counted at {bytes_per_s(rate)} a device{WIDER}"
             )
         yield f"offload: {size(state)} of state per device is offloaded{why}; {place}{without}"
+
+
+def _activations_away(chosen: Chosen, waiting: float) -> str:
+    """What of the activations waits in host memory, and what its way costs."""
+    phase = chosen.phase
+    what = ", ".join(phase.offloaded_modules) or "all that is kept"
+    return (
+        f"activations: {size(waiting)} a device wait in host memory ({what}, of "
+        f"{phase.offloaded_layers:.0f} layers), on a link of "
+        f"{bytes_per_s(float(chosen.case.chip.host_bytes_per_s))} each way; what compute does not "
+        "cover of their way stands under host and launches"
+    )
 
 
 def _all_on_device(chosen: Chosen) -> str:

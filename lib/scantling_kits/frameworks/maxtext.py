@@ -13,7 +13,7 @@ from ..values import RunValues
 from .common import MOCK_DATA, all_layers, constants_note, near_copies, recovery_gaps
 from .layers import gated, without_biases, without_parts
 from .maxtext_options import loose_on_gpus
-from .maxtext_settings import settings
+from .maxtext_settings import OFFLOADS, settings
 
 
 def builds(m: Model) -> Model:
@@ -255,6 +255,7 @@ FRAMEWORK = Framework(
     has_trainer=False,
     transformer_engine=False,
     reads_by_position=False,
+    offloads=OFFLOADS,
     saves_in_background=True,
     stop="term",
     whole="*/checkpoints/*/commit_success.txt",

@@ -7,7 +7,7 @@ from typing import Any
 
 from scantling.base.records import record
 from scantling.catalogue.models.shape import Model
-from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
+from scantling.catalogue.words import Offload, OffloadModule, Precision, Recompute, Sharding
 
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..settings import chosen
@@ -19,6 +19,26 @@ Settings = dict[str, Any]  # key of maxtext.yml -> a YAML value
 HARDWARE = {"tpu": "tpu", "nvidia": "gpu", "amd": "gpu"}
 ATTENTION = {"cpu": "dot_product", "tpu": "flash", "gpu": "cudnn_flash_te"}
 ACTIVATIONS = {"swiglu": ["silu", "linear"], "geglu": ["gelu", "linear"], "squared-relu": ["relu"]}
+# tensors of a layer that `custom` places, and those that are the inputs of a module (base.yml,
+# maxtext_utils.get_save_and_offload_names)
+LAYER_INPUT = "decoder_layer_input"
+REMAT_NAMES = (
+    LAYER_INPUT,
+    "query_proj",
+    "key_proj",
+    "value_proj",
+    "context",
+    "out_proj",
+    "mlpwi_0",
+    "mlpwi_1",
+    "mlpwo",
+)
+OFFLOADS: dict[str, tuple[str, ...]] = {
+    OffloadModule.ATTN_NORM: (LAYER_INPUT,),
+    OffloadModule.CORE_ATTN: ("query_proj", "key_proj", "value_proj"),
+    OffloadModule.ATTN_PROJ: ("context",),
+    OffloadModule.MLP_ACT: ("mlpwi_0", "mlpwi_1"),
+}
 REMAT: dict[str, str] = {
     Recompute.FULL: "full",
     Recompute.SELECTIVE: "minimal",
@@ -192,13 +212,29 @@ def batch(launch: LaunchPlan) -> Settings:
     return out
 
 
+def remat(launch: LaunchPlan) -> Settings:
+    """What the backward finds, and where: a policy by name, or `custom` with what leaves for the
+    host; the rest is repeated, or stays on the device where nothing is."""
+    p, phase = launch.plan, launch.phase
+    if phase.remat:
+        return {"remat_policy": phase.remat}
+    if not phase.offloaded_layers:
+        return {"remat_policy": REMAT[p.recompute]}
+    away = {name for module in phase.offloaded_modules for name in OFFLOADS[module]}
+    other = "device" if p.recompute == Recompute.NONE else "remat"
+    kept = {name: "offload" if name in away else other for name in REMAT_NAMES}
+    if LAYER_INPUT not in away:
+        kept[LAYER_INPUT] = "device"  # from which the rest is repeated
+    return {"remat_policy": "custom", **kept}
+
+
 def recompute_and_formats(launch: LaunchPlan) -> Settings:
     """Recompute, offload, number formats and the attention kernel."""
     p = launch.plan
     precision = launch.phase.precision
     chip = hardware(launch)
     return {
-        "remat_policy": REMAT[p.recompute],
+        **remat(launch),
         "optimizer_memory_host_offload": p.offload == Offload.OPTIMIZER,
         "dtype": "float32" if precision == Precision.FP32 else "bfloat16",
         "weight_dtype": "float32",

@@ -7,10 +7,10 @@ Imports torch when called; `measure` says so in one line where it is missing.
 import platform
 import re
 import statistics
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from os import environ, sysconf
+from os import environ, fsync, sysconf
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -22,9 +22,11 @@ from .points import (
     GemmPoint,
     HostPoint,
     LaunchPoint,
+    LayerPoint,
     Measurement,
+    SavePoint,
 )
-from .sizes import Attention, Product, sizes_of
+from .sizes import Attention, Block, Product, sizes_of, small
 
 if TYPE_CHECKING:
     import torch
@@ -146,10 +148,15 @@ def _processor() -> str:
 OPS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
-def steps(bench: Bench, quick: bool) -> list[Step]:
+def steps(
+    bench: Bench, quick: bool, store: Path | None = None, of_model: Sequence[Product] = ()
+) -> list[Step]:
     """All measurements, in the order in which they are most worth having if they are stopped
-    half-way."""
+    half-way; a save to `store`, where there is one, and the products of a model, where they are
+    given."""
     sizes = sizes_of(bench.cuda, quick)
+    if of_model:
+        sizes = replace(sizes, layers=tuple(of_model) if bench.cuda else small(of_model))
     measurements = [
         Step(
             f"gemm.{precision}",
@@ -158,6 +165,14 @@ def steps(bench: Bench, quick: bool) -> list[Step]:
         )
         for precision in sizes.precisions
         for size in sizes.products
+    ]
+    measurements += [
+        Step(
+            "layer",
+            f"a layer of width {size.hidden}, {size.batch} × {size.seq_len} tokens, both ways",
+            partial(_layer, bench, size),
+        )
+        for size in sizes.blocks
     ]
     measurements += [
         Step("memory", f"{op} of {2**log2 / 1e6:,.0f} MB", partial(_copy, bench, op, 2**log2))
@@ -180,6 +195,15 @@ def steps(bench: Bench, quick: bool) -> list[Step]:
         for way in ("to the device", "to the host")
         for log2 in sizes.host
     ]
+    if store is not None:
+        measurements += [
+            Step(
+                "save",
+                f"{2**log2 / 1e6:,.0f} MB to the store",
+                partial(_save, bench, store, 2**log2),
+            )
+            for log2 in sizes.saves
+        ]
     measurements += [
         Step(
             "collectives",
@@ -256,6 +280,66 @@ def _attend(bench: Bench, size: Attention, backend: str) -> AttentionPoint:
         backend=backend,
         seconds=bench.time(call),
     )
+
+
+def _layer(bench: Bench, size: Block) -> LayerPoint:
+    """Forward and backward of a transformer layer as PyTorch's own module runs it, kernel by
+    kernel: pre-norm, GELU, four times as wide inside, causal attention."""
+    import torch
+
+    kind = torch.bfloat16 if bench.cuda else torch.float32
+    layer = torch.nn.TransformerEncoderLayer(
+        size.hidden,
+        size.heads,
+        4 * size.hidden,
+        dropout=0.0,
+        activation="gelu",
+        batch_first=True,
+        norm_first=True,
+        device=bench.device,
+        dtype=kind,
+    )
+    x = torch.randn(
+        size.batch, size.seq_len, size.hidden, device=bench.device, dtype=kind, requires_grad=True
+    )
+    mask = torch.nn.Transformer.generate_square_subsequent_mask(
+        size.seq_len, device=bench.device, dtype=kind
+    )
+
+    def forward() -> torch.Tensor:
+        out: torch.Tensor = layer(x, src_mask=mask, is_causal=True)
+        return out
+
+    def both() -> None:
+        forward().sum().backward()
+
+    return LayerPoint(
+        batch=size.batch,
+        seq_len=size.seq_len,
+        hidden=size.hidden,
+        heads=size.heads,
+        forward_s=bench.time(forward),
+        seconds=bench.time(both),
+    )
+
+
+def _save(bench: Bench, store: Path, size: int) -> SavePoint:
+    """A save of so many bytes as torch.save writes them, flushed to the store."""
+    import torch
+
+    tensor = torch.ones(size // 4, device=bench.device)
+    path = store / f".measure-{environ.get('RANK', '0')}.pt"
+
+    def save() -> None:
+        with path.open("wb") as file:
+            torch.save(tensor, file)
+            file.flush()
+            fsync(file.fileno())
+
+    try:
+        return SavePoint(bytes=size, ranks=bench.ranks, seconds=bench.time(save))
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def _launch(bench: Bench) -> LaunchPoint:

@@ -57,7 +57,35 @@ class CollectivePoint(TypedDict):
     seconds: float
 
 
-Measurement = GemmPoint | CopyPoint | AttentionPoint | LaunchPoint | HostPoint | CollectivePoint
+class LayerPoint(TypedDict):
+    """A transformer layer of PyTorch's own, forward and backward."""
+
+    batch: int
+    seq_len: int
+    hidden: int
+    heads: int
+    forward_s: float
+    seconds: float  # both ways
+
+
+class SavePoint(TypedDict):
+    """A save to a store, from each of so many ranks at once."""
+
+    bytes: int  # of a rank
+    ranks: int
+    seconds: float
+
+
+Measurement = (
+    GemmPoint
+    | CopyPoint
+    | AttentionPoint
+    | LaunchPoint
+    | HostPoint
+    | CollectivePoint
+    | LayerPoint
+    | SavePoint
+)
 
 
 class Curves(TypedDict, total=False):
@@ -69,6 +97,8 @@ class Curves(TypedDict, total=False):
     launch: list[LaunchPoint]
     host: list[HostPoint]
     collectives: list[CollectivePoint]
+    layer: list[LayerPoint]
+    save: list[SavePoint]
 
 
 # a constant that curves give, and where it is from; ln of value / prior as offset

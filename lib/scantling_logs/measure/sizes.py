@@ -1,9 +1,13 @@
 """What `measure` times, by kind of device."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from scantling.base.records import record
+from scantling.catalogue.models.shape import Model
+
+SMALLER = 32  # a side of a product of a model, on a processor
 
 
 class Product(NamedTuple):
@@ -23,6 +27,15 @@ class Attention(NamedTuple):
     head_dim: int
 
 
+class Block(NamedTuple):
+    """A transformer layer and the tokens that pass it."""
+
+    batch: int
+    seq_len: int
+    hidden: int
+    heads: int
+
+
 @record
 class Sizes:
     """Sizes of all measurements on one kind of device."""
@@ -35,6 +48,8 @@ class Sizes:
     backends: tuple[str, ...]  # of attention
     host: tuple[int, ...]  # log2 of bytes
     collectives: tuple[int, ...]  # log2 of bytes
+    blocks: tuple[Block, ...]  # layers, forward and backward
+    saves: tuple[int, ...]  # log2 of bytes
 
     @property
     def products(self) -> list[Product]:
@@ -70,6 +85,8 @@ CUDA = Sizes(
     backends=("flash", "cudnn"),
     host=(20, 24, 28, 30),
     collectives=(15, 17, 20, 22, 24, 26, 28, 30),
+    blocks=(Block(1, 2048, 2048, 16), Block(1, 4096, 4096, 32), Block(1, 4096, 8192, 64)),
+    saves=(30, 33),
 )
 CUDA_QUICK = replace(
     CUDA,
@@ -79,6 +96,8 @@ CUDA_QUICK = replace(
     attention=(Attention(4, 2048, 32, 128), Attention(1, 8192, 32, 128)),
     host=(28,),
     collectives=(15, 20, 25, 28),
+    blocks=(Block(1, 4096, 4096, 32),),
+    saves=(30,),
 )
 CPU = Sizes(
     precisions=("bf16", "fp32"),
@@ -94,6 +113,8 @@ CPU = Sizes(
     backends=("flash",),
     host=(),
     collectives=(15, 18, 20, 22, 25),
+    blocks=(Block(1, 128, 256, 4), Block(1, 512, 256, 4)),
+    saves=(20, 24),
 )
 CPU_QUICK = replace(
     CPU,
@@ -101,6 +122,8 @@ CPU_QUICK = replace(
     copies=(22, 26),
     attention=(Attention(1, 256, 2, 64), Attention(1, 1024, 2, 64)),
     collectives=(15, 20, 25),
+    blocks=(Block(1, 128, 256, 4),),
+    saves=(20,),
 )
 
 
@@ -109,3 +132,26 @@ def sizes_of(cuda: bool, quick: bool) -> Sizes:
     if cuda:
         return CUDA_QUICK if quick else CUDA
     return CPU_QUICK if quick else CPU
+
+
+def of_model(model: Model, tokens: float, tp: int) -> tuple[Product, ...]:
+    """The products of a model's layers and head on one rank of tp, for the tokens of a micro-batch;
+    of attention with compressed keys, and of experts, which are grouped, none."""
+    gated = 2 if model.mlp in ("swiglu", "geglu") else 1
+    t = max(int(tokens), 1)
+    heads = model.heads * model.head_dim
+    products = []
+    if model.attention != "mla":
+        keys = 2 * model.kv_heads * model.head_dim
+        products.append(Product(t, (heads + keys) // tp, model.hidden))
+        products.append(Product(t, model.hidden, heads // tp))
+    if model.ffn_hidden:
+        products.append(Product(t, gated * model.ffn_hidden // tp, model.hidden))
+        products.append(Product(t, model.hidden, model.ffn_hidden // tp))
+    products.append(Product(t, model.vocab // tp, model.hidden))
+    return tuple(products)
+
+
+def small(products: Sequence[Product]) -> tuple[Product, ...]:
+    """Products of the same proportions that a processor makes in a blink: SMALLER a side."""
+    return tuple(Product(*(max(side // SMALLER, 16) for side in p)) for p in products)

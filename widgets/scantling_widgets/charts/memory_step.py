@@ -41,9 +41,11 @@ def _memory_rows(figures: Facts, reference: Facts | None = None) -> Data:
     safe = SAFE_SHARE * capacity
     top = max(capacity, worst["total"]) * 1.1
     line = _LINE * top
+    ghost = _ghost(rows, reference) if reference else []
     label_at = worst["total"]
-    for level in (safe, capacity):  # the label stands on its bar, or on the line
-        if 0 <= level - label_at < line:  # that it would cross
+    # the label stands on its bar, or on the line or the mark that it would cross
+    for level in sorted([safe, capacity, *(tick["level"] for tick in ghost)]):
+        if 0 <= level - label_at < line:
             label_at = level
     return {
         "parts": [part for row in rows for part in _parts_of_stage(row)],
@@ -69,7 +71,7 @@ def _memory_rows(figures: Facts, reference: Facts | None = None) -> Data:
                 "says": f"▾ {size(worst['total'])}",
             }
         ],
-        "ghost": _ghost(rows, reference) if reference else [],
+        "ghost": ghost,
         "zones": [
             {"level": safe - 1.7 * line, "says": "safe"},
             {"level": 0.9 * capacity, "says": "tight"},
@@ -219,6 +221,7 @@ _NAMED = 0.003  # share of the step below which a part has no row of its own
 _SHOWN = 0.0005  # and below which the rest has none either
 _REST = Swatch("the rest", "#8a8f98")
 _HIDDEN = "hidden"
+_ROOM_PX, _LETTER_PX = 260, 5.7  # of the picture on a telephone and of a letter
 
 
 class _Part(NamedTuple):
@@ -319,16 +322,18 @@ def _under(part: _Part, total: float) -> Row:
 
 
 def _text(part: _Part, longest: float, total: float) -> Row:
-    """Amount and share of a part, behind its bar, or before one that stands far to the right."""
-    texts = [f"{seconds(part.exposed)} · {share(part.exposed / total)}"] if part.exposed else []
-    texts += [f"{seconds(part.hidden)} {_HIDDEN}"] if part.hidden else []
-    before = part.start > 0.42 * longest
-    return {
-        "row": part.name,
-        "at": part.start if before else part.end + part.hidden,
-        "text": ", ".join(texts),
-        "before": before,
-    }
+    """Amount and share of a part on the side of its bar that has more room; what is hidden is said
+    with them where there is room for it."""
+    end = part.end + part.hidden
+    before = part.start > longest - end
+    room_px = _ROOM_PX * max(part.start, longest - end) / longest
+    hidden = f"{seconds(part.hidden)} {_HIDDEN}"
+    text = f"{seconds(part.exposed)} · {share(part.exposed / total)}"
+    if not part.exposed:
+        text = hidden
+    elif part.hidden and len(f"{text}, {hidden}") * _LETTER_PX < room_px:
+        text = f"{text}, {hidden}"
+    return {"row": part.name, "at": part.start if before else end, "text": text, "before": before}
 
 
 def _reference_marks(parts: list[_Part], before: list[_Part]) -> list[Row]:

@@ -343,7 +343,7 @@ def _cell(axis: Mapping[str, Any], row: str, head: str) -> Row:
         "share": axis["share"],
         "bytes": sent,
         "time": time,
-        "open": f"{exposed} exposed",
+        "open": f"waits {exposed}",
         "says": f"{axis['axis'].upper()} over {axis['ranks']:,} ranks, widest across a "
         f"{axis['widest']}: {axis['what']}; {sent} a device and step in {axis['calls']:,} calls, "
         f"{time} on the wire, {exposed} exposed, {share(axis['share'])} of the step",

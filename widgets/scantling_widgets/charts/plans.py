@@ -155,19 +155,24 @@ def constraint_legend() -> alt.Legend:
 
 
 def _draw_frontier(legend: bool) -> alt.LayerChart:
-    ladder = [m * 10.0**e for e in range(-2, 5) for m in (1, 2, 3, 5, 7)]
+    steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
+    ladder = [float(f"{m}e{e}") for e in range(-2, 5) for m in steps]
     stands = ["feasible", "missed"]
     x = alt.X(
         "days:Q",
         title="days of wall time",
-        axis=alt.Axis(format="~r", grid=False, labelOverlap="greedy", values=ladder),
+        axis=alt.Axis(
+            format="~r", grid=False, labelOverlap="greedy", labelSeparation=6, values=ladder
+        ),
         scale=alt.Scale(type="log", nice=False, padding=24),
     )
     y = alt.Y(
         "usd:Q",
         title="cost, million USD",
         axis=alt.Axis(
-            labelExpr="format(datum.value / 1e6, ',~r')", values=[1e6 * v for v in ladder]
+            labelExpr="format(datum.value / 1e6, ',~r')",
+            labelOverlap="greedy",
+            values=[1e6 * v for v in ladder],
         ),
         scale=alt.Scale(type="log", nice=False, padding=16),
     )

@@ -256,7 +256,7 @@ def offer(session: Session) -> Offer | None:
         figures = session.now.figures
         saving, fix = figures.get("saving"), nearest(figures["nearest_fixes"])
         if saving is not None and met(figures["verdict"]) and saving.get("set"):
-            return Offer("Take it", cured(saving), saving["set"])
+            return Offer("Apply change", cured(saving), saving["set"])
         return None if fix is None else Offer("Apply fix", fix_text(fix), fix["set"])
     field, fields = refusal.field, refusal.fields
     if refusal.moved == link.NAME and fields:

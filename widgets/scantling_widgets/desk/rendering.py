@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from re import sub
 from time import sleep
@@ -18,12 +18,15 @@ from scantling.design.design import Design
 from scantling.verdict.record import Assessment
 from scantling_kits import kits, write
 from scantling_kits.refusals import refusal
+from scantling_logs.measure.kit import write_kit
+from scantling_logs.measure.worth import Worth, worths
 
 from ..report import Report
 from ..report.jobs import files_of, today
 from ..report.page import document
 from ..resources import in_a_page
 
+_MEASURED_H = 2.0  # of a kit of measurements, on two nodes
 _TICK_S, _USUAL_TICKS = 0.25, 60  # a report takes some ten to twenty seconds
 
 
@@ -120,6 +123,24 @@ def _end(child: subprocess.Popen[str]) -> None:
     for stream in (child.stdout, child.stderr):
         if stream is not None:
             stream.close()
+
+
+def measurements(
+    assessment: Assessment, folder: Path
+) -> tuple[int, Iterator[Sequence[Worth] | Path]]:
+    """(steps, results): the measurements that narrow the interval of a design most for two hours on
+    two nodes, then the folder that their kit was written to."""
+    if not assessment.phases:
+        raise Stopped("no plan holds the model: there is nothing to measure for")
+
+    def run() -> Iterator[Sequence[Worth] | Path]:
+        order = worths(assessment, _MEASURED_H)
+        yield order
+        path = Path(os.path.abspath(folder))
+        write_kit(path, assessment, order, force=False)
+        yield path
+
+    return 2, run()
 
 
 def launch_kit(

@@ -240,6 +240,30 @@ COMPARISON = TableSpec(
     empty="Keep a design to compare with.",
     sortable=False,
 )
+LEARNT = TableSpec(
+    file_name="learnt",
+    label="Before and after the log",
+    names=("quantity", "before", "now"),
+    left=("quantity",),
+    labels={"quantity": "Quantity", "before": "Before", "now": "With what the log says"},
+    sortable=False,
+)
+TO_MEASURE = TableSpec(
+    file_name="to-measure",
+    label="What to measure first",
+    names=("what", "device_hours", "days", "usd", "left"),
+    left=("what",),
+    labels={
+        "what": "Measurement",
+        "device_hours": "Device-hours",
+        "days": "Removes days",
+        "usd": "Removes dollars",
+        "left": "Interval left",
+    },
+    wrap=("what",),
+    empty="Not worked out yet.",
+    sortable=False,
+)
 NEAREST_RUNS = TableSpec(
     file_name="nearest-runs",
     label="Nearest published runs",

@@ -3,8 +3,9 @@
 import logging
 import signal
 import sys
+from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait as wait_for
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -18,6 +19,7 @@ from threading import Thread
 from time import time
 from typing import Any
 
+from scantling.base.cells import spreadsheet_cell
 from scantling.base.errors import DesignError
 from scantling.base.files import write_whole
 from scantling.base.records import record
@@ -193,26 +195,37 @@ def _on_processes(todo: Mapping[str, Job], workers: int | None) -> Generator[Don
     if workers <= 1:
         yield from map(make, todo.values())
         return
-    waiting, tries = dict(todo), dict.fromkeys(todo, 0)
-    while waiting:
-        with ProcessPoolExecutor(workers, get_context("spawn"), end_with_parent) as pool:
-            futures = {pool.submit(make, j): name for name, j in waiting.items()}
-            try:
-                for future in as_completed(futures):
-                    name = futures[future]
-                    try:
-                        done = future.result()
-                    # a worker died; which job it held is not known, so all that are left try again
-                    except BrokenProcessPool:
-                        tries[name] += 1
-                        if tries[name] < ATTEMPTS:
-                            continue
-                        done = _failed(waiting[name], "the worker process died")
-                    del waiting[name]
+    waiting = deque(todo)
+    deaths = Counter[str]()
+    held: dict[Future[Done], tuple[str, ProcessPoolExecutor]] = {}  # one job a worker
+    idle = [_worker() for _ in range(workers)]
+    try:
+        while waiting or held:
+            while waiting and idle:
+                name, worker = waiting.popleft(), idle.pop()
+                held[worker.submit(make, todo[name])] = (name, worker)
+            for future in wait_for(held, return_when=FIRST_COMPLETED).done:
+                name, worker = held.pop(future)
+                try:
+                    done = future.result()
+                except BrokenProcessPool:
+                    worker.shutdown(wait=False)
+                    worker = _worker()
+                    deaths[name] += 1
+                    done = _failed(todo[name], "the worker process died")
+                idle.append(worker)
+                if 0 < deaths[name] < ATTEMPTS and done.status == "failed":
+                    waiting.append(name)
+                else:
                     yield done
-            except (GeneratorExit, KeyboardInterrupt):
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+    finally:
+        for worker in [*idle, *(worker for _, worker in held.values())]:
+            worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _worker() -> ProcessPoolExecutor:
+    """A process that makes one report after the other: its death costs the one that it held."""
+    return ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
 
 
 def end_with_parent() -> None:
@@ -322,7 +335,11 @@ def as_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     differs between machines does not show."""
     import pandas as pd
 
-    table = pd.DataFrame([*rows]).convert_dtypes()
+    cells = [
+        {key: spreadsheet_cell(v) if isinstance(v, str) else v for key, v in row.items()}
+        for row in rows
+    ]
+    table = pd.DataFrame(cells).convert_dtypes()
     return str(table.to_csv(index=False, lineterminator="\n", float_format="%.7g"))
 
 

@@ -257,6 +257,32 @@ function open(el, transport) {
     again.type = "button"; again.textContent = "Open this design again";
     again.addEventListener("click", () => location.reload());
   }
+  // a file that is dropped on the desk goes to the field that takes its kind: a design, else a log or a table
+  const over = event => event.preventDefault();
+  const dropped = event => {
+    const file = event.dataTransfer?.files[0], kind = /\.ya?ml$/.test(file?.name ?? "") ? "file" : "log";
+    if (!file) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const field = el.querySelector(`input[type=file][data-takes=${kind}]`);
+    if (field) return take(field, event.dataTransfer.files);
+    const tab = [...el.querySelectorAll("[role=tab]")].find(one => one.textContent === "File and report");   // it is made when it is first shown
+    tab?.click();
+    const files = event.dataTransfer.files, until = performance.now() + 10000, wait = setInterval(() => {
+      const made = el.querySelector(`input[type=file][data-takes=${kind}]`);
+      if (made) take(made, files);
+      if (made || performance.now() > until) clearInterval(wait);
+    }, 100);
+  };
+  const take = (field, files) => {
+    field.files = files;
+    field.dispatchEvent(new Event("change"));
+    field.scrollIntoView({ block: "center" });
+  };
+  const surface = ours() ? globalThis : el;                          // in JupyterLab the rest of the window is JupyterLab's
+  surface.addEventListener("dragover", over);
+  surface.addEventListener("drop", dropped);
+  endings.push(() => { surface.removeEventListener("dragover", over); surface.removeEventListener("drop", dropped); });
   post({ hello: 1, vega: Boolean(globalThis.__scantlingVega), link: ours() ? location.hash : "" });
   return () => { clearInterval(clock); for (const end of endings) end?.(); };
 }

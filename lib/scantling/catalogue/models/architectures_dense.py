@@ -326,11 +326,141 @@ FALCON = Architecture(
     parallel=Switch("parallel_attn", usual=True),
 )
 
+# Later and smaller relatives
+CWM = replace(LLAMA, model_type="cwm", window=Sliding.EVERY, whole_every=4, window_class=8192)
+EXAONE = replace(LLAMA, model_type="exaone")
+INTERNLM3 = replace(LLAMA, model_type="internlm3")
+IQUESTCODER = replace(LLAMA, model_type="iquestcoder")
+HELIUM = replace(LLAMA, model_type="helium", out_bias=False)
+EMU3_TEXT_MODEL = replace(LLAMA, model_type="emu3_text_model")
+HYPERCLOVAX = replace(
+    LLAMA,
+    model_type="hyperclovax",
+    norms=4,
+    refuse=(Refusal("use_post_norm", (True, None), "layers without the norms behind a block"),),
+)
+GRANITE_SWA = replace(
+    GRANITE,
+    model_type="granite_swa",
+    sinks=True,
+    tied=True,
+    window=Sliding.EVERY,
+    whole_every=4,
+    window_class=128,
+)
+NANOCHAT = replace(
+    LLAMA,
+    model_type="nanochat",
+    gated=False,
+    activation_class="relu2",
+    norms=0,
+    final_norm=False,
+    mlp_bias=False,
+)
+JAIS2 = replace(
+    NEMOTRON,
+    model_type="jais2",
+    qkv_bias=Switch("attention_bias", usual=True),
+    out_bias=Switch("attention_bias", usual=True),
+    mlp_bias=Switch("mlp_bias", usual=True),
+)
+MINICPM3 = replace(LLAMA, model_type="minicpm3", mla=True, tied=True)
+YOUTU = replace(LLAMA, model_type="youtu", mla=True, tied=True, mlp_bias=False)
+PERSIMMON = Architecture(
+    model_type="persimmon",
+    kv_heads=(),
+    head_dim=(),
+    gated=False,
+    activation_class="relu2",
+    norm_bias=True,
+    qk_norm="head",
+    qk_norm_flag="qk_layernorm",
+    qkv_bias=True,
+    out_bias=True,
+    mlp_bias=True,
+)
+GPT_SW3 = replace(GPT2, model_type="gpt-sw3")
+OPENAI_GPT = replace(
+    GPT2,
+    model_type="openai-gpt",
+    ffn=(),
+    activation=("afn",),
+    activation_class="gelu",
+    final_norm=False,
+    refuse=(),
+)
+CTRL = replace(
+    GPT2,
+    model_type="ctrl",
+    ffn=("dff",),
+    ffn_of_hidden=False,
+    activation_class="relu",
+    positions=(),
+    head_bias=True,
+    refuse=(),
+)
+GPT_NEO = replace(
+    GPT2,
+    model_type="gpt_neo",
+    layers=("num_layers", "num_hidden_layers"),
+    hidden=("hidden_size",),
+    heads=("num_heads", "num_attention_heads"),
+    ffn=("intermediate_size",),
+    qkv_bias=False,
+    positions=("max_position_embeddings",),
+    window=Sliding.EVERY,
+    whole_every=2,
+    window_field="window_size",
+    window_class=256,
+    refuse=(),
+)
+BIOGPT = replace(
+    GPT2,
+    model_type="biogpt",
+    layers=("num_hidden_layers",),
+    hidden=("hidden_size",),
+    heads=("num_attention_heads",),
+    ffn=("intermediate_size",),
+    activation_class="gelu",
+    positions=("max_position_embeddings",),
+    positions_extra=2,
+    refuse=(),
+)
+XGLM = replace(
+    GPT2,
+    model_type="xglm",
+    layers=("num_layers",),
+    hidden=("d_model",),
+    heads=("attention_heads",),
+    ffn=("ffn_dim",),
+    activation_class="gelu",
+    positions=(),
+)
+
 
 TABLE = {
     each.model_type: each
     for each in (
         LLAMA,
+        CWM,
+        EXAONE,
+        INTERNLM3,
+        IQUESTCODER,
+        HELIUM,
+        EMU3_TEXT_MODEL,
+        HYPERCLOVAX,
+        GRANITE_SWA,
+        NANOCHAT,
+        JAIS2,
+        MINICPM3,
+        YOUTU,
+        PERSIMMON,
+        GPT_SW3,
+        OPENAI_GPT,
+        CTRL,
+        GPT_NEO,
+        BIOGPT,
+        XGLM,
         MISTRAL,
         MINISTRAL,
         MINISTRAL3,

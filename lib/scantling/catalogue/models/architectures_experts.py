@@ -221,12 +221,117 @@ HY_V3 = Architecture(
 EXAONE_MOE = replace(
     HY_V3, model_type="exaone_moe", window=Sliding.EVERY, whole_every=4, window_class=4096
 )
+GRANITEMOE_SWA = replace(
+    GRANITEMOESHARED,
+    model_type="granitemoe_swa",
+    sinks=True,
+    window=Sliding.EVERY,
+    whole_every=4,
+    window_class=128,
+)
+FLEX_OLMO = replace(OLMOE, model_type="flex_olmo")
+MELLUM = replace(
+    QWEN3_MOE,
+    model_type="mellum",
+    window=Sliding.EVERY,
+    whole_every=1,
+    window_class=1024,
+    experts=Experts(experts=("num_local_experts", "num_experts")),
+)
+KOLIBRI1 = replace(
+    MELLUM,
+    model_type="kolibri1",
+    norms=4,
+    whole_every=6,
+    window_class=513,
+    experts=Experts(
+        experts=("num_local_experts", "num_experts"),
+        shared_width="shared_expert_intermediate_size",
+        dense=(),
+    ),
+)
+FLINT = replace(
+    QWEN3_MOE,
+    model_type="flint",
+    sinks=True,
+    window=Sliding.EVERY,
+    whole_every=4,
+    window_class=513,
+    experts=Experts(
+        step="decoder_sparse_step",
+        listed_dense="mlp_only_layers",
+        experts=("num_experts", "num_local_experts"),
+        shared_width="shared_expert_intermediate_size",
+    ),
+)
+COHERE2_MOE = Architecture(
+    model_type="cohere2_moe",
+    kv_rule=KvHeads.AS_HEADS,
+    tied=True,
+    norms=1,
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    parallel=True,
+    window=Sliding.EVERY,
+    whole_every=4,
+    window_class=4096,
+    experts=Experts(width=("intermediate_size",), dense=(), shared_count=("num_shared_experts",)),
+)
+SOLAR_OPEN = replace(
+    DOTS1,
+    model_type="solar_open",
+    qk_norm="",
+    out_bias=False,
+    experts=Experts(
+        experts=("n_routed_experts", "num_local_experts", "num_experts"),
+        shared_count=("n_shared_experts",),
+        dense=(),
+    ),
+    refuse=(),
+)
+SARVAM_MOE = replace(GLM4_MOE, model_type="sarvam_moe")
+SARVAM_MLA = replace(
+    DEEPSEEK_V3,
+    model_type="sarvam_mla",
+    no_q_lora=True,
+    experts=Experts(
+        first="first_k_dense_replace",
+        null_is_dense=True,
+        experts=("n_routed_experts", "num_local_experts", "num_experts"),
+        shared_count=("n_shared_experts",),
+        first_class=1,
+    ),
+)
+ARIA_TEXT = Architecture(
+    model_type="aria_text",
+    kv_rule=KvHeads.AS_HEADS,
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    mlp_bias=Switch("mlp_bias"),
+    experts=Experts(
+        experts=("moe_num_experts",),
+        top_k=("moe_topk",),
+        width=("intermediate_size",),
+        dense=(),
+        shared_count=("moe_num_shared_experts",),
+    ),
+)
 
 
 TABLE = {
     each.model_type: each
     for each in (
         MIXTRAL,
+        GRANITEMOE_SWA,
+        FLEX_OLMO,
+        MELLUM,
+        KOLIBRI1,
+        FLINT,
+        COHERE2_MOE,
+        SOLAR_OPEN,
+        SARVAM_MOE,
+        SARVAM_MLA,
+        ARIA_TEXT,
         PHIMOE,
         MINIMAX_M2,
         GPT_OSS,

@@ -225,6 +225,19 @@ def _mimo_v2_flash(r: Reader, hidden: int) -> BlockSizes:
     }
 
 
+def _gate_of_width(r: Reader, hidden: int) -> BlockSizes:
+    return {"attention_gate": "width"}
+
+
+def _gate_of_heads(r: Reader, hidden: int) -> BlockSizes:
+    return {"attention_gate": "head"}
+
+
+def _lfm3(r: Reader, hidden: int) -> BlockSizes:
+    gate = "head" if r.flag(Switch("use_attention_gate", usual=True)) else ""
+    return {**_lfm2(r, hidden), "attention_gate": gate}
+
+
 def _step3p5(r: Reader, hidden: int) -> BlockSizes:
     own = "attention_other_setting"
     return {
@@ -548,6 +561,60 @@ STEP3P5 = Architecture(
     refuse=(Refusal("use_head_wise_attn_gate", (True, None), "attention without its gate"),),
     dimensions=_step3p5,
 )
+AFMOE = Architecture(
+    model_type="afmoe",
+    head_dim_class=128,
+    norms=4,
+    qk_norm="head",
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    router_bias=True,
+    experts=Experts(
+        first="num_dense_layers",
+        first_class=1,
+        experts=("num_experts", "num_local_experts"),
+        shared_count=("num_shared_experts",),
+    ),
+    window=Sliding.EVERY,
+    whole_every=4,
+    window_class=1024,
+    mixer="attn",
+    words={"sliding_attention": "local", "full_attention": "attn"},
+    dimensions=_gate_of_width,
+)
+LAGUNA = Architecture(
+    model_type="laguna",
+    head_dim_class=128,
+    qk_norm="head",
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    router_bias=True,
+    experts=Experts(
+        experts=("num_experts", "num_local_experts"), shared_width="shared_expert_intermediate_size"
+    ),
+    window=Sliding.ALL,
+    window_class=512,
+    mixer="attn",
+    words={"sliding_attention": "local", "full_attention": "attn"},
+    refuse=(Refusal("gating", (True, None, "per-head"), "attention without its gate"),),
+    dimensions=_gate_of_heads,
+)
+LFM3 = replace(
+    LFM2,
+    model_type="lfm3",
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    ffn=("intermediate_size",),
+    ffn_rule=FfnRule.PLAIN,
+    head_dim_class=128,
+    norms=4,
+    listed={},
+    window=Sliding.ALL,
+    window_class=256,
+    words={"conv": "shortconv", "full_attention": "attn", "sliding_attention": "local"},
+    refuse=(Refusal("use_sandwich_norm", (True, None), "layers without the norms behind a block"),),
+    dimensions=_lfm3,
+)
 GEMMA4_TEXT = Architecture(
     model_type="gemma4_text",
     head_dim=("global_head_dim",),
@@ -680,6 +747,9 @@ TABLE = {
         MINIMAX,
         MIMO_V2_FLASH,
         STEP3P5,
+        AFMOE,
+        LAGUNA,
+        LFM3,
         GEMMA4_TEXT,
         DEEPSEEK_V32,
         GLM_MOE_DSA,

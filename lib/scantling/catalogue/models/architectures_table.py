@@ -22,6 +22,10 @@ COMPOSITES = {
     "gemma4": Composite(text="gemma4_text", tied=True),
     "minimax_m3_vl": Composite(text="minimax_m3_vl_text"),
     "qwen3_vl_moe": Composite(text="qwen3_vl_moe_text", tie_read_from="whole"),
+    "emu3": Composite(text="emu3_text_model"),
+    "got_ocr2": Composite(text="qwen2", tied=True),
+    "fuyu": Composite(text="persimmon"),
+    "phi4_multimodal": Composite(text="phi3"),
 }
 
 # known, and not a stack of attention and MLP blocks that read left to right: what they are
@@ -47,6 +51,7 @@ _REFUSED = {
         "mvp",
         "encoder-decoder",
         "t5gemma",
+        "blenderbot-small",
     ),
     "an encoder-decoder speech model": (
         "whisper",
@@ -74,7 +79,25 @@ _REFUSED = {
         "big_bird",
         "roformer",
         "rembert",
+        "bert-generation",
+        "data2vec-text",
+        "megatron-bert",
+        "roberta-prelayernorm",
+        "roc_bert",
+        "xlm-roberta-xl",
+        "xmod",
+        "xlm",
+        "xlnet",
     ),
+    "a decoder of speech, music or pictures": (
+        "musicgen",
+        "musicgen_melody",
+        "moshi",
+        "trocr",
+        "git",
+        "moss_transcribe_diarize",
+    ),
+    "a model whose attention hashes its keys (Reformer)": ("reformer",),
     "a recurrent model whose blocks (RWKV, xLSTM) are not counted": ("rwkv", "xlstm"),
     "a hybrid whose blocks (Zamba's and PLaMo's shared layers) are not counted": (
         "zamba",

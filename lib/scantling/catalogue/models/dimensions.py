@@ -133,7 +133,7 @@ class Dimensions:
 
     @property
     def head_norm(self) -> Column:
-        return flag(self.qk_norm, ("head",))
+        return flag(self.qk_norm, ("head",)) * (1 + self.norm_bias)
 
     @property
     def width_norm(self) -> Column:

@@ -189,12 +189,12 @@ def _missing(model_type: str, config: Mapping[str, Any]) -> str:
 
 
 def _build(arch: Architecture, r: Reader, name: str, tied: bool | None) -> Model:
-    layers = r.size(arch.layers)
+    listed = arch.letters and not any(name in r.config for name in arch.layers)
+    layers = len(r.get(*arch.letters) or ()) if listed else 0
+    layers = layers or r.size(arch.layers)
     hidden = r.size(arch.hidden)
     heads = r.size(arch.heads, arch.heads_class) if arch.heads else 0
     vocab = r.size(arch.vocab, arch.vocab_class)
-    if "num_hidden_layers" not in r.config and arch.letters:
-        layers = len(r.get(*arch.letters) or ())
     _check_refusals(r, arch)
     if layers > 100_000:
         raise r.wrong(arch.layers[0], layers, "at most 100,000")
@@ -469,6 +469,8 @@ SPARSE = ("sparse", "moe", "hash_moe", 1)
 def _window(r: Reader, arch: Architecture, layers: int) -> tuple[int, int]:
     """The width of the attention that slides, and its layers; 0 where none does."""
     if arch.window == Sliding.NONE:
+        return 0, 0
+    if arch.window == Sliding.QWEN and not r.flag(Switch("use_sliding_window")):
         return 0, 0
     width = r.count(arch.window_field)
     if arch.window_field not in r.config:

@@ -34,7 +34,8 @@ def _patterns(r: Reader, arch: Architecture, layers: int, moe: frozenset[int]) -
     letters = r.get(*arch.mtp_letters)
     mtp = [whole[layers] if layers < len(whole) and arch.feed else whole[layers - 1]]
     if letters:
-        mtp = _of_words(r, arch.mtp_letters[0], letters, LETTERS)
+        known = LETTERS if isinstance(letters, str) else OF_LETTERS
+        mtp = _of_words(r, arch.mtp_letters[0], letters, known)
     return written(whole[:layers]), ",".join(mtp)
 
 
@@ -66,7 +67,8 @@ def _listed(r: Reader, arch: Architecture, layers: int) -> list[str]:
         if not 0 <= number - arch.listed_from < layers:
             raise r.wrong(name, number, f"layers up to {layers}")
         blocks[number - arch.listed_from] = block
-    if listed:
+    none_listed = any(r.config.get(name, 0) is None for name in arch.listed)
+    if listed or none_listed:
         return blocks
     if arch.every:
         period = r.count(arch.every.field) or arch.every.period

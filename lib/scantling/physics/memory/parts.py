@@ -14,13 +14,16 @@ import numpy as np
 from ...base.columns import Array, Column
 from ...base.records import record
 from ...blocks.answers import Saved, fold, weighted
+from ...blocks.attention import Softmax
 from ...blocks.block import Block
 from ...blocks.head import Head
+from ...blocks.mixer import Mixer
+from ...blocks.mlp import Mlp
 from ...blocks.moe import Moe
 from ...blocks.saved_tensors import Keeping
 from ...blocks.table import Shape, plain_share
 from ...catalogue.models.shape import as_floats, parameters
-from ...catalogue.words import PRECISIONS
+from ...catalogue.words import PRECISIONS, OffloadModule
 from ..cases import BF16, FP32, HOST_ALL, HOST_STATES, HSDP, ZERO1, ZERO2, ZERO3, Cases, Job
 from ..layout import saved_for_weights, sorts_of
 from ..pipeline import SCHEDULES, in_flight, weight_copies
@@ -45,7 +48,8 @@ class LayerSort:
     one device."""
 
     feed: Block
-    saved: Column  # under the plan's recompute
+    saved: Column  # under the plan's recompute, on the device
+    away: Column  # that wait in host memory
     whole: Column  # saved, nothing repeated
     dropped: Column  # what a layer that repeats its forward holds for that time
     rows: Column  # token copies that the experts of the device receive [count]
@@ -112,6 +116,7 @@ class DeviceContents:
     activations: Column  # logits included
     logits: Column
     gathered: Column  # bytes for a moment
+    away: Column  # activations in host memory
 
 
 def constants_of(c: Cases) -> MemoryConstants:
@@ -173,7 +178,8 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     """What one layer of each sort keeps and has, dense ones first."""
     s, p, keep = c.shape, c.plan, keeping(c)
     boundary = c.tokens / c.sequence_shards * (2.0 * s.hidden * keep.wide)
-    on_device = constants_of(c).activation * (1.0 - c.software.activation_offload)
+    on_device = constants_of(c).activation
+    some_away = bool(np.any(c.software.activation_offload))
     some_share, all_share = c.selective_share, c.full_share
     # whether the last layers, or the MTP modules, have experts
     routed = np.where(s.mtp_layers > 0, s.mtp_experts > 0, s.moe_layers > 0) * 1.0
@@ -187,10 +193,16 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
         whole, selective, saved = saved_of(c, x)
         # of a repeated layer a compiler holds what its backward reads, and fuses the rest into it
         again = np.where(c.software.lazy_recompute > 0, selective, whole)
+        kept = saved + all_share * boundary
+        left: Column = kept
+        away: Column = 0.0
+        if some_away:
+            left, away = split_with_host(c, kept, module_bytes(c, keep, mixers_of_layer, feed))
         sorts.append(
             LayerSort(
                 feed=feed,
-                saved=on_device * (saved + all_share * boundary),
+                saved=on_device * left,
+                away=on_device * away,
                 dropped=np.where(
                     all_share > 0, again - boundary, (some_share > 0) * (whole - selective)
                 ),
@@ -205,6 +217,74 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
         alike = np.maximum(sum(x.last for x in sorts), 1)
         sorts = [replace(x, last=x.last / alike) for x in sorts]
     return tuple(sorts)
+
+
+def module_bytes(
+    c: Cases, keep: Keeping, mixers_of_layer: Sequence[tuple[Column, Block]], feed: Block
+) -> dict[str, Column]:
+    """Bytes on a device of the inputs of each module of one layer and micro-batch: of the two norms
+    the stream, of the first products what the norms give, of the core queries, keys and values, of
+    the rest what the products or the activation before give."""
+    outer, inner = c.tokens / c.sequence_shards, c.tokens / c.plan.tp
+    wide = keep.wide
+    stream = 2.0 * c.shape.hidden * wide * outer
+    normed = keep.norm_bytes * c.shape.hidden * wide * outer
+    inside: Column = 0.0
+    out: Column = 0.0
+    for n, block in mixers_of_layer:
+        if not isinstance(block, Mixer):
+            continue
+        core = block.core_bytes(keep)
+        width = 2.0 * block.out_width * wide if isinstance(block, Softmax) else 0.0
+        inside = inside + n * ((core.inner - width) * inner + core.latent * c.tokens)
+        out = out + n * width * inner
+    of_feed = feed.saved_bytes(keep)
+    width = 0.0
+    if isinstance(feed, Moe):
+        width = of_feed.copies * feed.width + feed.shared_width
+    elif isinstance(feed, Mlp):
+        width = feed.width
+    last = keep.linear_bytes * wide * width
+    act = (of_feed.inner - last) * inner
+    experts = isinstance(feed, Moe)
+    return {
+        OffloadModule.ATTN_NORM: stream,
+        OffloadModule.QKV_LINEAR: normed,
+        OffloadModule.CORE_ATTN: inside,
+        OffloadModule.ATTN_PROJ: out,
+        OffloadModule.MLP_NORM: stream,
+        OffloadModule.MLP_FC1: 0.0 if experts else normed,
+        OffloadModule.MLP_ACT: 0.0 if experts else act,
+        OffloadModule.MLP_FC2: last * inner,
+        OffloadModule.EXPERT_FC1: of_feed.routed * inner * c.plan.etp,
+        OffloadModule.MOE_ACT: act if experts else 0.0,
+    }
+
+
+def split_with_host(c: Cases, kept: Column, modules: dict[str, Column]) -> tuple[Column, Column]:
+    """(on the device, in host memory) of the `kept` bytes of one layer and micro-batch: all of them
+    leave, or the inputs of the modules named, in the share `activation_offload` of the layers.
+
+    Of a layer that repeats its forward the device keeps its input alone, which leaves with
+    `attn_norm`; inputs of other modules are then kept by the host alone (save_and_offload_only in
+    MaxText, qkv_proj_offloaded).
+    """
+    share, named = c.software.activation_offload, c.offloaded_modules
+    if not named:
+        return (1.0 - share) * kept, share * kept
+    whole, sent = c.full_share, sum(modules[name] for name in named)
+    first = modules[OffloadModule.ATTN_NORM] * (OffloadModule.ATTN_NORM in named)
+    leaves = np.minimum((1.0 - whole) * sent + whole * first, kept)
+    return kept - share * leaves, share * np.where(whole > 0, sent, np.minimum(sent, kept))
+
+
+def offloaded_bytes(c: Cases) -> Column:
+    """Bytes that an average layer and micro-batch sends to the host and takes back. [bytes]"""
+    if c.offloaded_modules is None or not np.any(c.software.activation_offload):
+        return 0.0
+    sorts = layer_sorts(c)
+    count = sum(x.feed.count for x in sorts)
+    return weighted((x.feed.count / count, x.away) for x in sorts)
 
 
 def saved_of(c: Cases, x: Saved) -> tuple[Column, Column, Column]:
@@ -378,7 +458,11 @@ def device(c: Cases, f: Frame, at: Place) -> DeviceContents:
     logits = at.tail * f.logits
     # the loss is over when the last layer's backward begins
     saved = weighted((n, x.saved) for n, x in zip(run, f.sorts))
-    activations = saved + np.maximum(f.transient, logits)
+    away = weighted((n, x.away) for n, x in zip(run, f.sorts))
+    # two layers' are on their way out or back
+    named = c.offloaded_modules is not None
+    moving = 2.0 * _largest(f.sorts, lambda x: x.away) if named else 0.0
+    activations = saved + np.maximum(f.transient, logits) + moving
     if f.repeats:
         # never more than with nothing repeated, however few layers a device has
         most = weighted((n, x.whole) for n, x in zip(run, f.sorts))
@@ -400,6 +484,7 @@ def device(c: Cases, f: Frame, at: Place) -> DeviceContents:
         activations=activations,
         logits=logits,
         gathered=np.maximum(gathered, step - activations),
+        away=away,
     )
 
 
@@ -430,5 +515,5 @@ def states_of(f: Frame, contents: DeviceContents) -> tuple[Column, Column, Colum
         weights + contents.experts * experts.weight,
         contents.trunk * dense.gradient + contents.experts * experts.gradient,
         contents.trunk * dense.states + contents.experts * experts.states,
-        contents.trunk * dense.host + contents.experts * experts.host,
+        contents.trunk * dense.host + contents.experts * experts.host + contents.away,
     )

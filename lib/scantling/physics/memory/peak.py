@@ -62,6 +62,7 @@ class Memory:
     buffers: Column
     framework: Column
     fragmentation: Column
+    away: Column  # of `host`, activations that wait there for the backward
 
     @property
     def total(self) -> Column:
@@ -170,6 +171,7 @@ def _memory_of(
         buffers=buffers,
         framework=framework,
         fragmentation=fragmentation,
+        away=contents.away,
     )
     return Memory(**{n: x[()] if isinstance(x, np.ndarray) else x for n, x in columns.items()})
 

@@ -7,7 +7,7 @@ from typing import Any
 from scantling.advise.comparison import changed
 from scantling.base.quantities.table import band_in, quantity
 from scantling.design.design import Design
-from scantling.verdict.result import Result
+from scantling.verdict.result import Result, in_one_convention
 
 from ...charts.parts import Button, Drop, Field, Part
 from ...words import at, plain, show, withheld
@@ -98,17 +98,20 @@ class Compare(Panel):
         self.fields.columns = _headed(self.fields, heads)
         self.numbers.columns = _headed(self.numbers, heads)
         self.fields.rows = differing([one.design for one in kept], session.now.design)
-        kept_figures = [one.figures for one in kept]
-        before = None if reference is None else reference.figures
-        rows, facts = rows_of(kept_figures, before, session.now.figures) if kept else ([], [])
+        *kept_figures, own = in_one_convention(
+            [*(one.figures for one in kept), session.now.figures]
+        )
+        of = {id(one): figures for one, figures in zip(kept, kept_figures)}
+        before = None if reference is None else of.get(id(reference), reference.figures)
+        rows, facts = rows_of(kept_figures, before, own) if kept else ([], [])
         self.numbers.fill(rows, facts)
 
 
 def _headed(table: Table, heads: Mapping[str, str]) -> list[Heading]:
-    """A column for each design that was kept, behind the first of the table."""
-    first, *rest = table.headed(table.names)
-    columns = [Heading(key=key, label=text, align="", wrap=True) for key, text in heads.items()]
-    return [first, *columns, *rest]
+    """The columns of a table with one for each design that was kept at the end: what is on the desk
+    and how it differs stands in front on a narrow screen."""
+    columns = [Heading(key=key, label=text, align="", wrap=False) for key, text in heads.items()]
+    return [*table.headed(table.names), *columns]
 
 
 def _name(kept: Sequence[Kept], own: Kept) -> str:
@@ -140,14 +143,14 @@ def say(value: Any) -> str:
 
 
 def differing(kept: Sequence[Design], now: Design) -> list[Row]:
-    """A row for each field in which the designs are not all the same: its values in each that was
-    kept, and on the desk."""
+    """A row for each field in which the designs are not all the same: its values on the desk, and
+    in each that was kept."""
     moved: dict[str, dict[int, Any]] = {}
     for place, design in enumerate(kept):
         for path, (before, after) in changed(design, now).items():
             moved.setdefault(path, {-1: after})[place] = before
     return [
-        [path, *(say(values.get(place, values[-1])) for place in range(len(kept))), say(values[-1])]
+        [path, say(values[-1]), *(say(values.get(place, values[-1])) for place in range(len(kept)))]
         for path, values in moved.items()
     ]
 
@@ -155,8 +158,8 @@ def differing(kept: Sequence[Design], now: Design) -> list[Row]:
 def rows_of(
     kept: Sequence[Result], reference: Result | None, now: Result
 ) -> tuple[list[Row], list[Result]]:
-    """A row for each figure that decides, the same or not: in each design that was kept and on the
-    desk, its band in the cell, and the difference from the reference; and the facts of each row."""
+    """A row for each figure that decides, the same or not: on the desk, its band in the cell, the
+    difference from the reference, and in each design that was kept; and the facts of each row."""
     better: dict[str, bool | None] = {c.key: c.more_is_better for c in headline.CARDS}
     rows: list[Row] = []
     for key in _DECIDING:
@@ -169,15 +172,15 @@ def rows_of(
         rows.append(
             [
                 cell(quantity(key).label, hint=key),
-                *(_banded(one, key) for one in kept),
-                cell(_banded(now, key), here, key=key),
+                cell(banded(now, key), here, key=key),
                 cell("the same" if same else difference.text, mark=_MARKS[difference.sense]),
+                *(banded(one, key) for one in kept),
             ]
         )
     return rows, [now] * len(rows)
 
 
-def _banded(figures: Mapping[str, Any], key: str) -> str:
+def banded(figures: Mapping[str, Any], key: str) -> str:
     """A figure with its band; none of a run that cannot be."""
     if withheld(figures, key):
         return "—"

@@ -110,4 +110,4 @@ def _carbon(kg: Mapping[str, float]) -> dict[str, float]:
         return {}
     by_mass = sorted(kg, key=lambda place: kg[place])
     places = ("world", by_mass[0], max(kg, key=lambda place: kg[place]))
-    return {place.replace("-", " "): kg[place] for place in places}
+    return {place.replace("-", " ").capitalize(): kg[place] for place in places}

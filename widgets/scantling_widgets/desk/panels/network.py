@@ -50,8 +50,8 @@ class Network(Panel):
             theme.few_columns(
                 theme.card(
                     matrix.title,
-                    self.matrix,
-                    see="The darkest cell is the traffic that costs most time.",
+                    theme.box("sd-wide-chart", self.matrix),
+                    see="The darkest cell costs most time; the step waits for its last line.",
                 ),
                 theme.card(
                     site.title,

@@ -13,14 +13,18 @@ from json import loads
 from pathlib import Path
 
 from scantling.base.errors import DesignError
+from scantling.base.quantities.table import quantity
 from scantling.base.show import seconds
 from scantling.design.design import Design
 from scantling.design.file import dump
-from scantling.verdict.result import band_of
+from scantling.verdict.result import FigureKey, band_of
 from scantling_kits import FRAMEWORKS, ON
 from scantling_logs.learning import read_log
+from scantling_logs.measure.worth import Worth
 from scantling_logs.point import of_design
+from scantling_logs.reading import Reading
 from scantling_logs.site import calibration
+from scantling_logs.texts import worth_row
 
 from ...charts.parts import Button, Download, Drop, Field, Part
 from ...report.jobs import files_of
@@ -31,6 +35,7 @@ from ..background import Job
 from ..rendering import Files
 from ..table import Cell, cell
 from .base import Panel
+from .compare import banded
 
 _LOG = (
     "<p class='sd-dim'>What a log of this design's run tells of the machine, as a calibration, "
@@ -42,6 +47,10 @@ _KIT = (
     "<p class='sd-dim'>The plan as a framework's own configuration, with launch script, checkpoint "
     "plan and reasons.</p>"
 )
+
+
+# what is shown before and after a log
+_LEARNT: tuple[FigureKey, ...] = ("step_s", "mfu_shown", "likely.days", "likely.cost_usd")
 
 
 def _status(text: str) -> str:
@@ -67,12 +76,22 @@ class Report(Panel):
         self.text = Field(description="Design file", lines=16, cls="sd-code")
         self.path = Field(description="File", value="my-design.yaml")
         self.log = Field(description="Log", value="train.log")
+        self.dropped = Field(description="or a file", takes="log")
+        self.dropped.hidden = served()
+        self.dropped.on("value", lambda _: self._learn_at_once(self.dropped))
+        self.learnt = self.list_of(tables.LEARNT)
+        self.learnt.hidden = True
         if served():  # no path of a visitor is opened
             self.path = Field(description="File", takes="file")
             self.log = Field(description="Log", takes="log")
+            self.log.on("value", lambda _: self._learn_at_once(self.log))
         self.folder = Field(description="Folder", value="reports")
         self.kit = Field(description="Folder", value="launch")
         self.folder.hidden = self.kit.hidden = served()  # it goes to the reader's downloads
+        self.measures = Field(description="Folder", value="measure")
+        self.measures.hidden = served()
+        self.measures_status, self.measures_download = theme.text(), Download()
+        self.worth = self.list_of(tables.TO_MEASURE)
         self._buttons()
         self._jobs()
         return [
@@ -92,9 +111,21 @@ class Report(Panel):
                         "Learn from a log",
                         self.about_log,
                         self.log,
+                        self.dropped,
                         theme.row(self.learn),
                         self.log_download,
                         self.log_status,
+                        self.learnt,
+                    ),
+                    theme.card(
+                        "Measure first",
+                        self.measures,
+                        self.measures_job,
+                        self.measures_download,
+                        self.measures_status,
+                        self.worth,
+                        see="Two hours on two nodes, in the order in which they narrow days and "
+                        "dollars; the kit's learn.sh makes of them what the design then holds.",
                     ),
                     theme.card(
                         "Report",
@@ -144,6 +175,12 @@ class Report(Panel):
 
     def _jobs(self) -> None:
         self.job = Job("Render the report", self._start, self._rendered, self._ended, waits=True)
+        self.measures_job = Job(
+            "Write the measurements",
+            self._measures_start,
+            self._measures_step,
+            partial(self._show_error, self.measures_status),
+        )
         self.kit_job = Job(
             "Write the launch kit",
             self._kit_start,
@@ -194,14 +231,28 @@ class Report(Panel):
         self._saved = path = _folder(self.path)
         return self._put(Design.read(path), f"{path} is on the desk.")
 
+    def _learn_at_once(self, field: Field) -> None:
+        """A log that was chosen, or dropped on the desk."""
+        if field.value:
+            self._pressed(partial(self._learn_text, field.value), self.log_status)
+
     def _learn(self) -> str:
+        """The log that the field names, or whose text it holds."""
+        if served():
+            return self._learn_text(self.log.value)
+        return self._learn_reading(read_log(_folder(self.log)))
+
+    def _learn_text(self, text: str) -> str:
+        with tempfile.NamedTemporaryFile("w+") as dropped:
+            dropped.write(text)
+            dropped.flush()
+            return self._learn_reading(read_log(dropped.name))
+
+    def _learn_reading(self, reading: Reading) -> str:
         """What a log of the design's run tells: its step beside the one foretold, and a
         calibration of the machine, which the design holds from then on; it goes to whoever looks
         as a file too."""
-        with tempfile.NamedTemporaryFile("w+") as dropped:
-            dropped.write(self.log.value)
-            dropped.flush()
-            reading = read_log(dropped.name if served() else _folder(self.log))
+        earlier = self.figures
         step = of_design(reading, self.now.design)
         learned = calibration([step] if step else [], [reading])
         self.log_download.give("calibration.yaml", dump(learned).encode())
@@ -214,6 +265,11 @@ class Report(Panel):
             f"foretold, {seconds(self.figures['step_s'])} ({band_of(self.figures, 'step_s')}) is "
             "now."
         )
+        self.learnt.rows = [
+            [quantity(key).label, banded(earlier, key), banded(self.figures, key)]
+            for key in _LEARNT
+        ]
+        self.learnt.hidden = False
         return ""
 
     def _put(self, design: Design, done: str = "On the desk.") -> str:
@@ -244,6 +300,27 @@ class Report(Panel):
         if error is None and "Rendering" in self.report_status.value:
             self.report_status.value = _status("Cancelled; nothing was written.")
         self._show_error(self.report_status, error)
+
+    # ------------------------------------------------------------ what to measure first
+    def _measures_start(self) -> tuple[int, Iterator[Sequence[Worth] | Path]]:
+        self.measures_status.value = _status("Weighing measurements against each other.")
+        folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
+        return rendering.measurements(self.now.result, folder or _folder(self.measures))
+
+    def _measures_step(self, step: Sequence[Worth] | Path) -> None:
+        if not isinstance(step, Path):
+            self.worth.rows = [worth_row(worth) for worth in step]
+        elif served():
+            files = {
+                path.relative_to(step).as_posix(): path.read_text("utf-8")
+                for path in sorted(step.rglob("*"))
+                if path.is_file()
+            }
+            self.measures_download.give("measure.zip", _zipped(files))
+            self.measures_status.value = _status("Saved to your downloads.")
+            shutil.rmtree(step, ignore_errors=True)
+        else:
+            self.measures_status.value = _status(f"Written to {step}.")
 
     # ------------------------------------------------------------ the launch kit
     def _kit_start(self) -> tuple[int, Iterator[Files | Path]]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from scantling.physics import pipeline, schedule
 from scantling.physics.schedule import Layout
+from scantling_code.trace import passes_of
 
 from ...charts.livechart import LiveChart
 from ...charts.parts import Drop, Part
@@ -24,6 +25,10 @@ _WINDOWS = {
 _ONE_STAGE = (
     "<p>One pipeline stage: the plan has no schedule to draw. Pin PP to more than one to see "
     "it.</p>"
+)
+_OF_THE_STEP = (
+    "The plan's passes as long as its step has them (scantling trace writes it for Perfetto); for "
+    "comparison forward, input gradients and weight gradients equally long. Transfers left out."
 )
 _SIMPLE = "Forward, input gradients and weight gradients drawn equally long; transfers left out."
 
@@ -99,9 +104,14 @@ class Schedule(Panel):
             return
         pp, m = min(stages, _STAGES), min(batches, _BATCHES)
         cut = f" Drawn: {pp} of {stages} stages, {m} of {batches} micro-batches."
-        self.note.value = theme.dim(_SIMPLE + ("" if (pp, m) == (stages, batches) else cut))
+        whole = (pp, m) == (stages, batches)
+        self.note.value = theme.dim(_OF_THE_STEP if whole else _SIMPLE + cut)
         vpp = plan["vpp"] or 1
-        planned = lay_out(plan["schedule"], pp, vpp, m)
+        if whole:
+            layout = passes_of(self.now.result.chosen)
+            planned: tuple[Layout | None, str] = layout, words_of(layout)
+        else:
+            planned = lay_out(plan["schedule"], pp, vpp, m)
         other = lay_out(self.other.value, pp, vpp, m)
         self._show_layout(self.planned, self.planned_note, *planned)
         self._show_layout(self.another, self.other_note, *other)

@@ -40,19 +40,6 @@ async function pictures(html) {
   return held.innerHTML;
 }
 
-// a file that is dropped anywhere goes to the field that takes its kind: a design, else a log
-function dropped(event) {
-  event.preventDefault();
-  const file = event.dataTransfer?.files[0], kind = /\.ya?ml$/.test(file?.name ?? "") ? "file" : "log";
-  const field = document.querySelector(`input[type=file][data-takes=${kind}]`);
-  if (!file || !field) return;
-  field.files = event.dataTransfer.files;
-  field.dispatchEvent(new Event("change"));
-  field.scrollIntoView({ block: "center" });
-}
-addEventListener("dragover", event => event.preventDefault());
-addEventListener("drop", dropped);
-
 async function start() {
   const opened = document.getElementById("opened");
   opened.remove();

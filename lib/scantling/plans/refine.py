@@ -1,0 +1,110 @@
+"""From coarse to fine: the neighbours of the best plans of a search, and theirs, on the axes whose
+values a space leaves out.
+
+A space crosses its axes, so each further value of one multiplies it. The neighbours of a few dozen
+good plans, of as many kinds as there are, hold the same values at a hundredth of the cost: chunks
+that layers do not divide into, micro-batches of three and six, sets of modules that are computed
+again, eighths of a stage's layers, sharded gradients over several micro-batches, state in host
+memory, depths and context-parallel ways between those of the space.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..base.columns import Array
+from ..base.records import take
+from ..physics.cases import Plan
+from ..physics.gather import Situation
+from .enumerate import Columns, plan_of
+from .evaluate import Search, asked, evaluate, keys_of, union
+from .neighbours import neighbours
+from .space import NEAR, offered
+
+SEEDS = 32  # plans whose neighbours are looked at first
+NEXT = 24  # those of every later round
+ROUNDS = 6
+PATIENCE = 1  # rounds without a gain after which the search ends
+LOOKED_AT = 20_000  # of the best plans of a search, among which seeds of every kind are sought
+SLOWER = 1.6  # times the fastest step, of a seed at most
+GAIN = 5e-4  # share of the step below which a round is the last
+
+
+def refined(
+    situation: Situation, searches: Sequence[Search], own_stack: bool = True
+) -> list[Search]:
+    """The neighbours of the best plans of some searches, round by round; nothing where no plan
+    fits."""
+    pool = seeds_of(searches, SEEDS)
+    if pool is None:
+        return []
+    question = asked(situation, offered(NEAR, situation.resolved, own_stack))
+    rounds: list[Search] = []
+    looked_at, expanded = np.empty(0, np.uint64), np.empty(0, np.uint64)
+    idle = 0
+    while len(rounds) < ROUNDS and idle < PATIENCE:
+        keys = keys_of(pool.plan)
+        rows = np.flatnonzero(~np.isin(keys, expanded))[: NEXT if rounds else SEEDS]
+        if not len(rows):
+            break
+        expanded = np.concatenate([expanded, keys[rows]])
+        near = neighbours(columns_of(take(pool.plan, rows)), question)
+        keys = keys_of(plan_of(near))
+        unique, first = np.unique(keys, return_index=True)
+        fresh = np.sort(first[~np.isin(unique, looked_at)])
+        if not len(fresh):
+            break
+        looked_at = np.concatenate([looked_at, keys[fresh]])
+        one = evaluate(situation, plan_of({name: column[fresh] for name, column in near.items()}))
+        rounds.append(one)
+        idle = 0 if gains(pool, one) else idle + 1
+        pool = seeds_of([pool, one], SEEDS) or pool
+    return rounds
+
+
+def gains(before: Search, after: Search) -> bool:
+    """Whether a search has a better plan than another by more than GAIN of its step."""
+    old, new = before.best(), after.best()
+    if old is None or new is None:
+        return new is not None
+    ranks = [(not s.practised[row], not s.roomy[row]) for s, row in ((before, old), (after, new))]
+    if ranks[0] != ranks[1]:
+        return ranks[1] < ranks[0]
+    return bool(after.step_s[new] < (1 - GAIN) * before.step_s[old])
+
+
+def seeds_of(searches: Sequence[Search], most: int) -> Search | None:
+    """The best plans of some searches, of as many degrees of parallelism as there are, best first;
+    None where no plan fits."""
+    some = [s.only(kinds(s, 2 * most)) for s in searches if len(s.order)]
+    if not some:
+        return None
+    whole = union(some)
+    return whole.only(kinds(whole, most))
+
+
+def kinds(search: Search, most: int) -> Array:
+    """Rows of the best plan of each set of degrees without those of experts, best first, no slower
+    than SLOWER times the best of all; then with those; then the best of all others."""
+    rows = search.order[:LOOKED_AT]
+    rows = rows[search.step_s[rows] <= SLOWER * search.step_s[rows[0]]]
+    kind = np.zeros(len(rows))
+    first = []
+    for name in ("tp", "cp", "pp", "ep"):
+        kind = kind * 4096 + np.log2(search.column(name)[rows]) * 64
+        if name in ("pp", "ep"):
+            first.append(np.sort(np.unique(kind, return_index=True)[1])[:most])
+    first[0] = first[0][: most // 2]
+    taken, at = np.unique(np.concatenate([*first, np.arange(len(rows))]), return_index=True)
+    chosen: Array = rows[taken[np.argsort(at)][:most]]
+    return chosen
+
+
+def columns_of(plan: Plan) -> Columns:
+    """Plan columns as an enumeration has them: whole numbers but for shares of layers."""
+    n = np.size(plan.tp)
+    columns = {name: np.broadcast_to(np.asarray(value), n) for name, value in vars(plan).items()}
+    return {
+        name: column.astype(float if name == "recompute_share" else np.int64)
+        for name, column in columns.items()
+    }

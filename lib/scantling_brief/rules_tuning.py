@@ -1,0 +1,76 @@
+"""What a line says of tuning a trained model: the method, its adapters, samples and rollout."""
+
+from .fragments import BE, MOST, whole_in
+from .readers import always, prefixed, sequence, whole
+from .rule import Rule, asks, sets
+
+_NOUN = r"(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft|run|stage))?"
+_RANK = r"(?:[,\s]+(?:with\s+)?(?:rank|r)\s*[=:]?\s*(?P<rank>\d+))?"
+_EACH = (
+    rf"{whole_in('v')}\s+(?:samples|generations|roll-?outs|completions|responses)"
+    r"(?:\s+(?:per|a|each|for\s+each|for\s+every)\s+prompt|\s+each)"
+)
+_VARIANT = "which method is meant: this one is planned as none of these (job.method)"
+_POLICIES = ("job.method: grpo", "job.method: ppo", "job.method: dpo")
+
+
+def method(name: str, pattern: str) -> tuple[Rule, ...]:
+    """Words that name a method."""
+    return sets({"job.method": always(name)}, pattern + _NOUN)
+
+
+def adapters(name: str, pattern: str) -> tuple[Rule, ...]:
+    """Words that name adapters, with their rank where it follows."""
+    fields = {"job.method": always(name), "job.adapter.rank": whole("rank")}
+    return sets(fields, pattern + _NOUN + _RANK)
+
+
+TUNING = (
+    *adapters("qlora", r"q-?lora"),
+    *adapters("lora", r"lora"),
+    *method("dpo", r"(?:dpo|direct\s+preference\s+optimi[sz]ation)"),
+    *method("grpo", r"grpo"),
+    *method("ppo", r"ppo(?:\s*/\s*rlhf)?"),
+    *asks(
+        _VARIANT,
+        r"(?:(?:v|rs)lora|dora|qdora|loha|lokr|peft|prefix[\s-]tuning|prompt[\s-]tuning|p-tuning"
+        r"|adapters?|adapter[\s-]tuning|soft\s+prompts?|galore|ia3)" + _NOUN,
+        choices=("job.method: lora", "job.method: qlora"),
+    ),
+    *asks(
+        _VARIANT,
+        r"(?:orpo|kto|simpo|ipo|dapo|gspo|rloo|rlhf|rlaif|rlvr|rlef)" + _NOUN,
+        r"(?:reinforcement\s+learning|preference\s+(?:training|tuning|optimi[sz]ation|data)"
+        r"|policy\s+(?:training|gradient|optimi[sz]ation)|verl|openrlhf|trl)",
+        r"rl(?=\s+(?:training|run|fine|post|on|of|with|for|stage))(?:\s+training)?",
+        choices=_POLICIES,
+    ),
+    *asks(
+        "what judges a sample, and how long does a step wait for it (job.rollout.reward)?",
+        r"(?:reward\s+model(?:l?ing|s)?|rejection\s+sampling|best[\s-]of[\s-]n|llm[\s-]judges?)",
+        choices=("job.rollout.reward: {kind: rule}", "job.rollout.reward: {kind: model}"),
+    ),
+    *sets(
+        {"job.rollout.engine": prefixed("")},
+        r"(?P<v>vllm|sglang)(?=\s+roll-?outs?)(?:\s+roll-?outs?)",
+    ),
+    *sets({"job.rollout.colocated": always(True)}, r"co-?located(?:\s+(?:engine|roll-?outs?))?"),
+    *sets({"job.rollout.samples": whole("v")}, _EACH),
+    *sets(
+        {"job.rollout.prompts": whole("prompts"), "job.rollout.samples": whole("v")},
+        rf"{whole_in('prompts')}\s+prompts[\s,]*(?:and|with|by|x|×|\*)?\s*{_EACH}",
+    ),
+    *sets(
+        {"job.rollout.prompts": whole("v")}, rf"{whole_in('v')}\s+prompts\s+(?:per|a|each)\s+step"
+    ),
+    *sets(
+        {"job.rollout.max_response": sequence},
+        rf"max(?:imum)?\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
+        rf"(?:{MOST}\s*)?{whole_in('v')}(?:\s*tokens)?",
+    ),
+    *sets(
+        {"job.rollout.mean_response": sequence},
+        rf"(?:mean|average|avg)\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
+        rf"{whole_in('v')}(?:\s*tokens)?",
+    ),
+)

@@ -1,0 +1,36 @@
+"""What a launch kit runs and what its design says are one answer, or the design says where not."""
+
+from pathlib import Path
+
+import pytest
+import scantling as sc
+from scantling.catalogue.stacks import stack
+from scantling_kits.expressible import express
+from scantling_kits.frameworks import FRAMEWORKS
+from scantling_kits.preview import kit_gaps
+
+DESIGNS = sorted((Path(__file__).parents[2] / "gallery/designs").glob("*.yaml"))
+EXACT = 1e-9
+
+
+@pytest.mark.parametrize("path", DESIGNS, ids=lambda p: p.stem)
+def test_a_kit_without_gaps_has_the_step_days_and_cost_of_its_design(path):
+    design = sc.Design.read(path)
+    if not design.data()["job"].get("tokens") and "phases" not in design.data()["job"]:
+        design = design.change({"job.tokens": 1e12})
+    one = sc.assess(design)
+    name = one.resolved.stack
+    if not one.fits or name is None:
+        assert one.as_dict(advice=False).get("kit") is None
+        return
+    lines, to = kit_gaps(one), stack(name).kit
+    if not to:
+        assert lines == [f"no launch kit starts {name}: the plan is not written out"]
+    elif lines:
+        assert all(line.startswith(f"{to} kit: ") for line in lines)
+    else:
+        launch = express(one, one.resolved.main, FRAMEWORKS[to], "torchrun")
+        assert launch.step_s == pytest.approx(one.step_s, rel=EXACT)
+        for figure in ("days", "cost_usd", "goodput"):
+            own, theirs = vars(launch.assessment)[figure], vars(one)[figure]
+            assert own == theirs or own == pytest.approx(theirs, rel=EXACT)
