@@ -122,7 +122,7 @@ def best_of(design: Design) -> Best | None:
 
 def opened(design: Design) -> Design:
     """A design without the pins of its plan's axes; switches stay."""
-    pinned = design.plan.given()
+    pinned = design.plan.stated()
     axes = (*AXES, "recompute_modules", "layout", "shard_group", "grad_accum")
     return design.change({f"plan.{axis}": None for axis in axes if axis in pinned})
 
@@ -176,7 +176,7 @@ def breaks(name: str, design: Design, seed: int = 0) -> tuple[int, list[Break], 
     if before is None:
         return 0, [], 0.0
     simplest = before.search.simplest()
-    plans = [design.plan.given(), before.plan, random_pins(before, np.random.default_rng(seed))]
+    plans = [design.plan.stated(), before.plan, random_pins(before, np.random.default_rng(seed))]
     if simplest is not None:
         plans.append(before.search.row(simplest))
     pins = {repr(pin): pin for plan in plans for pin in pins_of(plan)}

@@ -1,5 +1,6 @@
 """Neighbours of plans: the same plan but for one or two axes, at the values of a space."""
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import NamedTuple
@@ -139,7 +140,7 @@ def _degrees(c: Columns, q: Question) -> list[Columns]:
     parts = []
     for name, ways in values.items():
         if pin(q.pins, name) is None:
-            moved = _moved(c, name, ways)
+            moved = _moved(c, name, ways, FAR if name == "pp" else math.inf)
             parts.append(keep(moved, moved["tp"] * moved["cp"] * moved["pp"] <= most))
     if q.pins.get("cp") is None:
         parts += [
@@ -148,19 +149,31 @@ def _degrees(c: Columns, q: Question) -> list[Columns]:
             if pin(q.pins, name) is None
         ]
     parts = [_spread(stacked(parts), q)] if parts else []
-    if q.model.is_moe and q.pins.get("ep") is None:
-        ranks = divisors(q.model.experts)
-        parts.append(_moved(c, "ep", ranks[ranks <= EXPERT_RANKS].tolist()))
+    if q.model.is_moe:
+        parts.append(_experts(c, q))
     return parts
 
 
-def _moved(c: Columns, name: str, values: list[int]) -> Columns:
-    """The rows with other values of an axis, at most FAR times as large or as small."""
+def _experts(c: Columns, q: Question) -> Columns:
+    """Other groups of expert ranks, and experts that are whole or split as the layers are."""
+    etp = q.pins.get("etp")
+    if q.pins.get("ep") is None:
+        ranks = divisors(q.model.experts)
+        moved = _moved(c, "ep", ranks[ranks <= EXPERT_RANKS].tolist(), FAR)
+        c = stacked([c, moved])
+    if etp is not None:
+        return c
+    whole = np.ones(len(c["tp"]), np.int64)
+    return stacked([{**c, "etp": whole}, {**c, "etp": c["tp"]}])
+
+
+def _moved(c: Columns, name: str, values: list[int], far: float) -> Columns:
+    """The rows with other values of an axis, at most `far` times as large or as small."""
     before = np.repeat(c[name], len(values))
     moved = crossed(c, [(value,) for value in values], name)
     after = moved[name]
     apart = np.maximum(before, after) / np.minimum(before, after)
-    return keep(moved, (apart > 1) & (apart <= FAR))
+    return keep(moved, (apart > 1) & (apart <= far))
 
 
 def _swapped(c: Columns, name: str, most: int, cps: list[int]) -> Columns:

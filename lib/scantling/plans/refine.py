@@ -23,8 +23,10 @@ from .space import NEAR, offered
 
 SEEDS = 32  # plans whose neighbours are looked at first
 NEXT = 24  # those of every later round
-ROUNDS = 6
+ROUNDS = 8
 PATIENCE = 1  # rounds without a gain after which the search ends
+FEW = 20_000  # legal plans of all searches, below which it has more of it
+MORE_PATIENCE = 3
 LOOKED_AT = 20_000  # of the best plans of a search, among which seeds of every kind are sought
 SLOWER = 1.6  # times the fastest step, of a seed at most
 GAIN = 5e-4  # share of the step below which a round is the last
@@ -42,7 +44,8 @@ def refined(
     rounds: list[Search] = []
     looked_at, expanded = np.empty(0, np.uint64), np.empty(0, np.uint64)
     idle = 0
-    while len(rounds) < ROUNDS and idle < PATIENCE:
+    patience = MORE_PATIENCE if sum(s.legal for s in searches) < FEW else PATIENCE
+    while len(rounds) < ROUNDS and idle < patience:
         keys = keys_of(pool.plan)
         rows = np.flatnonzero(~np.isin(keys, expanded))[: NEXT if rounds else SEEDS]
         if not len(rows):

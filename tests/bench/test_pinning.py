@@ -1,0 +1,63 @@
+"""Pinning one axis of a plan never beats leaving it open: a sample of what
+`python tests/bench/pinning.py` looks at."""
+
+from __future__ import annotations
+
+import pinning
+import pytest
+from scantling import Design
+
+DEEPSEEK = (
+    "model: deepseek-v3\n"
+    "cluster: {accelerator: gb200-nvl72, devices: 256, devices_per_node: 4, scale_up_domain: 64}\n"
+    "job: {seq_len: 4096, global_batch: 4096, precision: mxfp8, effort: tuned, routing: forced}\n"
+    "stack: {id: megatron-core, release: '26.08'}\n"
+    "plan: {gradients: bf16, cuda_graphs: full, moe_dispatcher: hybridep, moe_overlap: true}"
+)
+SMALL = (
+    "model: smollm3-3b\ncluster: {accelerator: h100-sxm, devices: 384}\n"
+    "job: {seq_len: 4096, global_batch: 576, precision: bf16}\nstack: nanotron"
+)
+LARGE = (
+    "model: llama-3.1-405b\ncluster: {accelerator: h100-sxm, devices: 65536}\n"
+    "job: {seq_len: 8192, global_batch: 2048}"
+)
+AMD = (
+    "model: llama-3.1-70b\ncluster: {accelerator: mi300x, devices: 64}\n"
+    "job: {seq_len: 8192, global_batch: 1024}"
+)
+# what once was faster pinned than searched: 61 layers have no chunks that divide them, batches of
+# nine have no micro-batch that is a power of two, 8,192 tokens are short for four ranks
+PINS = [
+    (DEEPSEEK, {"vpp": 4}),
+    (DEEPSEEK, {"recompute": "selective", "recompute_modules": ["mla_up_proj"]}),
+    (SMALL, {"micro_batch": 3}),
+    (LARGE, {"cp": 4}),
+    (AMD, {"sharding": "zero2"}),
+    (AMD, {"offload": "none"}),
+    (AMD, {"recompute": "selective", "recompute_modules": ["norm", "mlp_act"]}),
+]
+
+
+@pytest.mark.parametrize(("text", "pins"), PINS)
+def test_a_pinned_axis_is_no_faster_than_the_open_search(text, pins):
+    design = Design.from_yaml(text)
+    before = pinning.best_of(design)
+    after = pinning.best_of(design.change({f"plan.{axis}": x for axis, x in pins.items()}))
+    assert after.step_s >= before.step_s * (1 - pinning.EQUAL), pinning.words(after)
+
+
+@pytest.mark.slow
+def test_no_axis_of_its_own_plans_is_faster_pinned():
+    for text in (SMALL, LARGE, AMD):
+        pins, found, _ = pinning.breaks("sample", Design.from_yaml(text))
+        assert pins > 15 and not [str(one) for one in found if not one.beyond]
+
+
+def test_a_break_is_found_and_told():
+    """A search that leaves an axis out is one."""
+    design = Design.from_yaml(SMALL)
+    before = pinning.best_of(design.change({"plan.tp": 8}))
+    after = pinning.best_of(design)
+    one = pinning.Break("small", {"tp": 1}, 1 - after.step_s / before.step_s, before, after)
+    assert one.gain > 0 and not one.beyond and "small" in str(one)
