@@ -65,8 +65,9 @@ def slices(launch: LaunchPlan) -> bool:
 
 
 def on_host(launch: LaunchPlan) -> bool:
-    """State in host memory on TPUs."""
-    return on_tpus(launch) and launch.plan.offload != Offload.NONE
+    """States or activations in host memory on TPUs."""
+    away = launch.plan.offload != Offload.NONE or launch.phase.offloaded_layers > 0
+    return on_tpus(launch) and away
 
 
 def sparse_sums(launch: LaunchPlan) -> bool:

@@ -36,7 +36,15 @@ MODELS = {
     "llama4-17b-16e": "llama-4-scout",
     "llama4-17b-128e": "llama-4-maverick",
 }
-RECOMPUTES = {"minimal": "selective", "minimal_with_context": "none"}
+MODULES = {  # of what a run places in host memory by name
+    "decoder_layer_input": "attn_norm",
+    "query_proj": "core_attn",
+    "key_proj": "core_attn",
+    "value_proj": "core_attn",
+    "context": "attn_proj",
+    "mlpwi_0": "mlp_act",
+    "mlpwi_1": "mlp_act",
+}
 EXPERTS = ("mixtral", "deepseek", "llama4")
 # of the run's measurement, data and bookkeeping, of the plan's degrees, and of the model's shape
 LEFT_OUT = re.compile(
@@ -90,8 +98,16 @@ def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
         "micro_batch": max(round(per_device * tp * cp), 1),
         "sharding": "zero3",
         "offload": "optimizer" if s.get("optimizer_memory_host_offload") else "none",
-        "recompute": RECOMPUTES.get(s.get("remat_policy", ""), "full"),
     }
+    policy = s.get("remat_policy", "full")
+    if policy == "custom":
+        names = [word for word, place in s.items() if place == "offload" and word in MODULES]
+        plan["recompute"] = "full"
+        if names:
+            modules = dict.fromkeys(MODULES[word] for word in names)
+            plan["activation_offload"] = {"modules": [*modules]}
+    else:
+        plan["remat_policy"] = policy
     if moe:
         plan |= {"ep": number(s.get("ici_expert_parallelism")), "etp": tp}
         if int(s.get("ici_expert_parallelism", 1)) == -1:
@@ -141,7 +157,7 @@ def compared(folder: Path) -> Iterator[Compared]:
         data = data_of(row)
         kit = kit_of(data, "maxtext")
         for offload in ("none", "optimizer"):
-            if kit == MISFIT:  # activations are in host memory there: a smaller batch stands in
+            if kit == MISFIT:  # a smaller batch stands in, then states in host memory
                 kit = kit_of(smaller(data, offload), "maxtext")
         if isinstance(kit, str):
             yield Compared(row["recipe"], (), kit)

@@ -15,7 +15,7 @@ class Reason(NamedTuple):
     why: str
 
 
-OFFLOAD = "a plan has no word for activations in host memory"
+OFFLOAD = "plan.activation_offload, which the pinned plan of the comparison leaves out"
 BUFFERS = (
     "registered user buffers under Megatron-FSDP: one recipe in nine has them, not judged here"
 )
@@ -110,7 +110,7 @@ BRIDGE = (
 )
 
 
-ON_HOST = "a plan has no word for activations in host memory; full recompute stands in"
+ON_HOST = "names in host memory beside those that a plan has words for, or none where it fits"
 NEWEST = "on in the newest runs on v6e (Llama 3.1), off in older ones: the kit follows the newest"
 SPARSE = "the sparse cores sum gradients of copies; these runs hold one copy, whose sums are small"
 TILES = "tiles of 2,048 in the newest runs, of 512 or 1,024 in others: " + MEASURED
@@ -124,7 +124,7 @@ MAXTEXT = (
     Reason("flag xla_(tpu_enable_scheduler_memory.*|tpu_aggressive.*|max_concurrent.*)", ON_HOST),
     Reason("flag xla_(latency_hiding_scheduler_rerun|lhs_prioritize.*|should_.*)", ON_HOST),
     Reason("flag xla_tpu_(enable_ag_backward.*|scheduler_percent.*|iova_dma.*)", ON_HOST),
-    Reason("optimizer_memory_host_offload", "stands in for activations in host memory"),
+    Reason("optimizer_memory_host_offload", "stands in where the run does not fit by this model"),
     Reason("sa_block_\\w+|sa_use_fused_bwd_kernel", TILES),
     Reason("flag xla_tpu_(enable_data_parallel_all_reduce_opt|data_parallel_opt.*)", NEWEST),
     Reason("flag xla_tpu_(assign_all_reduce_scatter.*|relayout_group.*|use_minor_.*)", NEWEST),
