@@ -11,9 +11,9 @@ from typing import Any
 
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import MAX_BYTES
-from scantling.cli.common import read
 from scantling.design import file as design_yaml
 from scantling.design.design import Design
+from scantling.design.stream import read
 
 GIT = "git:"
 PATIENCE_S = 30  # for git to answer

@@ -5,8 +5,7 @@ from math import log
 from typing import Any
 
 from scantling.base.errors import plain
-from scantling.base.show import NONE, count, days, number, percent, several, usd
-from scantling.cli.summary import largest
+from scantling.base.show import NONE, count, days, largest, number, percent, several, usd
 from scantling.physics.calibration_file import Override
 from scantling.physics.cases import devices
 from scantling.verdict.record import Assessment

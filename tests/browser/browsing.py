@@ -300,7 +300,7 @@ class DeskPage:
     def design_text(self) -> str:
         """The design on the desk as its file, read from the tab that shows it."""
         self.tab("File and report")
-        return self.page.locator(".sd-desk textarea").first.input_value()
+        return self.page.locator(".sd-desk .sd-code textarea").first.input_value()
 
     def dark(self) -> None:
         """Switch JupyterLab to its dark theme and wait for the charts to follow."""

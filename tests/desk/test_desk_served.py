@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import re
+import subprocess
+import sys
 import zipfile
 
 import pytest
@@ -78,7 +80,11 @@ def test_a_log_is_learnt_from_beside_the_design(panel, tmp_path):
     """What a Megatron-LM log says of its steps; a file that is no log is refused in one line."""
     line = " iteration {:8d}/ 50 | elapsed time per iteration (ms): 6000.0 |"
     before = panel.session.now.figures
-    panel.log.value = "\n".join(map(line.format, range(1, 30)))  # chosen, or dropped on the desk
+    lines = [*map(line.format, range(1, 30))]
+    panel.log.value = "\n".join(lines)  # chosen, or dropped on the desk
+    assert "does not say its devices" in panel.log_status.value
+    devices = f"world_size ....... {panel.session.now.design.cluster.devices}"
+    panel.log.value = "\n".join([devices, *lines])
     name, content = _given(panel.log_download)
     steps = yaml.safe_load(content)["steps"]
     assert name == "calibration.yaml" and steps["runs"] == 1
@@ -114,3 +120,20 @@ def test_what_to_measure_first_is_said_and_given_as_a_kit(panel, tmp_path):
     files = zipfile.ZipFile(io.BytesIO(content)).namelist()
     assert name == "measure.zip" and {"run.sh", "smoke.sh", "learn.sh", "README.md"} <= set(files)
     assert list(tmp_path.iterdir()) == []
+
+
+WITHOUT_WHAT_A_PAGE_LACKS = """
+import sys
+
+class Lacks:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("click", "rich") or name.startswith("scantling.cli"):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Lacks())
+import scantling_widgets.desk.page_worker
+"""
+
+
+def test_the_desk_opens_without_what_a_page_in_a_browser_lacks():
+    subprocess.run([sys.executable, "-c", WITHOUT_WHAT_A_PAGE_LACKS], check=True)

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from functools import cache
 from html import unescape
 from pathlib import Path
@@ -427,6 +428,7 @@ def test_what_was_measured_here_stands_in_its_section_with_date_and_release(tmp_
         "\n".join(["2026-05-22 17:59:00 torchtitan version: 0.2.0 (0.2.0 is a tag)", *lines])
     )
     reading = read_log(log)
+    reading = replace(reading, devices=design.cluster.devices)  # which the log does not say
     made = calibration([of_design(reading, design)], [reading])
     text = re.sub(r"\s+", " ", words_only(design.change({"calibration": made})).text)
     step = quantities.show("step_s", seconds)

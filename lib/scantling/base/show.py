@@ -273,3 +273,8 @@ def named_size(parameters: float) -> str:
 def several(n: float, noun: str, more: str = "") -> str:
     """'1 node', '2 nodes'; `more` is the plural where it is not noun + s."""
     return f"{n:,} {noun if n == 1 else more or noun + 's'}"
+
+
+def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Parts of a whole, the largest first."""
+    return sorted(parts.items(), key=lambda part: -part[1])

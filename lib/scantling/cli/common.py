@@ -13,10 +13,9 @@ from rich.text import Text
 from ..advise.design_json import as_dict
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
-from ..base.files import read_stream
 from ..base.plugins import FUNCTIONS, entries, function
-from ..design.design import Design
 from ..design.methods import PLANNER, is_posttraining
+from ..design.stream import read as read
 from ..design.unsettled import SETTLED, VERDICT, Unsettled
 from ..plans.prepare import prepare
 from ..verdict.assess import assess
@@ -34,11 +33,6 @@ def check_new(output: str, force: bool) -> None:
             problem="exists already",
             allowed="a new file name, or --force to replace it",
         )
-
-
-def read(file: str) -> Design:
-    """The design in `file`, - for stdin; the file's name leads the message of a wrong one."""
-    return Design.from_yaml(read_stream(sys.stdin, "-")) if file == "-" else Design.read(file)
 
 
 def assessment_of(

@@ -11,7 +11,7 @@ from ..advise.recovery import GOODPUT, Living
 from ..base.errors import plain
 from ..base.quantities.table import quantity, show
 from ..base.records import at
-from ..base.show import params, seconds, share, size, value_text
+from ..base.show import largest, params, seconds, share, size, value_text
 from ..catalogue.words import MEMORY_PARTS
 from ..physics.bands import NearRun
 from ..physics.kinds import Kind
@@ -268,11 +268,6 @@ def _leading(result: Result) -> int:
     if result["verdict"] == "feasible":
         return int(bool(lines) and lines[0].startswith(PINNED))
     return int(bool(lines))
-
-
-def largest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Parts of a whole, the largest first."""
-    return sorted(parts.items(), key=lambda part: -part[1])
 
 
 def _step(result: Result) -> str:

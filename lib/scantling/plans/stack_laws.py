@@ -3,15 +3,17 @@ with the release that it was read in. A design that names the stack is held to t
 names none, `runs_on` says which stacks would take its plan."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ..base.columns import Array
+from ..base.errors import CatalogueError
 from ..base.records import Lines, record
 from ..catalogue.families import family
 from ..catalogue.models.shape import Model
-from ..catalogue.stacks import Stack, stacks
+from ..catalogue.stacks import Stack, stack, stacks
 from ..catalogue.words import Precision, RecomputeModule
 from ..design.resolved import Phase
 from ..physics.cases import FULL, HOST_ALL, HOST_STATES, ZERO1, ZERO2, ZERO3, Plan, accumulated
@@ -47,10 +49,9 @@ Test = Callable[[Columns, Run], Array]  # true where plans keep a law
 
 @record
 class StackLaw:
-    """One law of a stack: whose, the field it concerns, the columns that it reads, what it says,
-    the release and the place that say so."""
+    """One law of stacks, which their files name by its function: the field it concerns, the columns
+    that it reads, what it says, the release and the place that say so."""
 
-    stacks: Lines
     field: str
     reads: frozenset[str]
     text: str
@@ -144,15 +145,12 @@ def widths_of_8_bit(c: Columns, s: Run) -> Array:
     return np.asarray(s.model.ffn_hidden % (c["tp"] * block) == 0)
 
 
-def _law(names: Lines, field: str, reads: Lines, text: str, source: str, holds: Test) -> StackLaw:
-    return StackLaw(
-        stacks=names, field=field, reads=frozenset(reads), text=text, source=source, holds=holds
-    )
+def _law(field: str, reads: Lines, text: str, source: str, holds: Test) -> StackLaw:
+    return StackLaw(field=field, reads=frozenset(reads), text=text, source=source, holds=holds)
 
 
 STACK_LAWS = (
     _law(
-        ("torchtitan", "maxtext"),
         "tp",
         ("tp",),
         "tp divides the key-value heads",
@@ -160,7 +158,6 @@ STACK_LAWS = (
         whole_key_heads,
     ),
     _law(
-        ("torchtitan",),
         "pp",
         ("pp", "dp", "micro_batch"),
         "as many micro-batches a step as stages, at least",
@@ -168,7 +165,6 @@ STACK_LAWS = (
         a_micro_batch_a_stage,
     ),
     _law(
-        ("torchtitan",),
         "recompute_layers",
         ("recompute", "recompute_share"),
         "full recompute of all layers, or of none",
@@ -176,7 +172,6 @@ STACK_LAWS = (
         whole_layers_again,
     ),
     _law(
-        ("torchtitan",),
         "sharding",
         ("cp", "sharding"),
         "context parallelism shares one sharded copy",
@@ -184,7 +179,6 @@ STACK_LAWS = (
         sharded_context,
     ),
     _law(
-        ("deepspeed", "megatron-deepspeed", "gpt-neox"),
         "sharding",
         ("pp", "sharding"),
         "zero2 and zero3 do not combine with pipeline stages",
@@ -192,7 +186,6 @@ STACK_LAWS = (
         stages_of_whole_gradients,
     ),
     _law(
-        ("deepspeed", "megatron-deepspeed", "hf-trainer"),
         "offload",
         ("dp", "cp", "sharding", "offload"),
         "optimizer states leave the device from zero1 on, weights under zero3 alone",
@@ -200,7 +193,6 @@ STACK_LAWS = (
         states_on_hosts,
     ),
     _law(
-        ("megatron-core",),
         "recompute_modules",
         ("modules",),
         "mlp_act is repeated for experts alone",
@@ -208,7 +200,6 @@ STACK_LAWS = (
         experts_activations_alone,
     ),
     _law(
-        ("megatron-core",),
         "recompute_modules",
         ("modules",),
         "norm and mlp_act are not repeated under delayed scaling",
@@ -216,7 +207,6 @@ STACK_LAWS = (
         fused_under_delayed_scaling,
     ),
     _law(
-        ("megatron-core",),
         "sp",
         ("tp", "sp"),
         "experts under tensor parallelism ask for sequence parallelism",
@@ -224,7 +214,6 @@ STACK_LAWS = (
         sequence_parallel_experts,
     ),
     _law(
-        ("megatron-core",),
         "sharding",
         ("vpp", "sharding"),
         "zero3 and hsdp do not combine with interleaved chunks",
@@ -232,7 +221,6 @@ STACK_LAWS = (
         sharded_weights_in_one_part,
     ),
     _law(
-        ("megatron-core",),
         "etp",
         ("etp", "sharding"),
         "etp is 1 under zero3 and hsdp",
@@ -240,7 +228,6 @@ STACK_LAWS = (
         one_etp_under_fsdp,
     ),
     _law(
-        ("maxtext",),
         "etp",
         ("tp", "etp"),
         "etp is tp",
@@ -248,7 +235,6 @@ STACK_LAWS = (
         expert_axis_is_tensor_axis,
     ),
     _law(
-        ("megatron-core", "torchtitan"),
         "micro_batch",
         ("tp", "cp", "sp", "micro_batch"),
         "tokens a rank are a multiple of 16 under fp8, of 32 under mxfp8, of 128 under fp8-block",
@@ -257,7 +243,6 @@ STACK_LAWS = (
         rows_of_8_bit,
     ),
     _law(
-        ("megatron-core", "torchtitan"),
         "tp",
         ("tp",),
         "the width of the feed-forward layer a rank is a multiple of 16 in 8 bit, of 32 in mxfp8",
@@ -267,9 +252,20 @@ STACK_LAWS = (
 )
 
 
+_BY_NAME = {law.holds.__name__: law for law in STACK_LAWS}
+
+
+@cache
 def laws_of_stack(name: str | None) -> tuple[StackLaw, ...]:
-    """The laws of a stack by name."""
-    return tuple(law for law in STACK_LAWS if name in law.stacks)
+    """The laws that the file of a stack names; none without a stack. Raises CatalogueError for a
+    name that is no law."""
+    if not name:
+        return ()
+    names = stack(name).laws
+    unknown = [law for law in names if law not in _BY_NAME]
+    if unknown:
+        raise CatalogueError(f"{name}: no law of stacks is called {', '.join(unknown)}")
+    return tuple(_BY_NAME[law] for law in names)
 
 
 def runs_on(plan: Plan, situation: Situation) -> list[Stack]:

@@ -122,6 +122,7 @@ class Stack:
     # axis of a plan -> the values that it offers; an axis that is not there is open
     offers: Mapping[str, tuple[str | float, ...]] = field(default_factory=dict)
     offers_source: str = ""
+    laws: Lines = ()  # that its code holds a plan to: functions of plans.stack_laws, by name
     chips: str = ""  # vendor stacks of families.csv on which anybody may run it, with a kit
     kit: str = ""  # framework whose launch kit starts it; "": none does
     # ways of going on after a failure that it, as its kit starts it, has: the best first
@@ -144,6 +145,7 @@ def _read(path: Path) -> Stack:
         **values
         | {
             "names": tuple(values.get("names", ())),
+            "laws": tuple(values.get("laws", ())),
             "offers": {axis: tuple(among) for axis, among in values.get("offers", {}).items()},
             "mxfp8_experts": {
                 switch: Recipe(each["since"], each["value"], tuple(each["without"]))

@@ -252,6 +252,12 @@ class Report(Panel):
         """What a log of the design's run tells: its step beside the one foretold, and a
         calibration of the machine, which the design holds from then on; it goes to whoever looks
         as a file too."""
+        if reading.devices is None and not reading.collectives:
+            raise DesignError(
+                "the log",
+                allowed="a line such as world_size ....... 64 in it",
+                problem="does not say its devices",
+            )
         earlier = self.figures
         step = of_design(reading, self.now.design)
         learned = calibration([step] if step else [], [reading])
