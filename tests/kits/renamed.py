@@ -19,7 +19,7 @@ OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 NOT_THESE = ("tests", "test", "experiments", "examples", ".git")
 
 PACKAGES = {  # whose names a file of a kit has
-    "megatron.args": "megatron",
+    "megatron.args": "megatron/core",
     "bridge.overrides": "megatron/bridge",
     "pretrain_bridge.py": "megatron/bridge",
     "torchtitan_config.py": "torchtitan",
@@ -36,7 +36,7 @@ class Used(NamedTuple):
     name: str
 
 
-PLACES = ("", "*", "*/mcore", "*/lib/python*/site-packages")  # of packages below a root
+PLACES = ("*/lib/python*/site-packages", "*/mcore", "*", "")  # of packages below a root
 
 
 def place(root: Path, package: str) -> Path | None:
@@ -191,7 +191,9 @@ def main(old_root: str, new_root: str, *kits: str) -> int:
         before, after = place(Path(old_root), package), place(Path(new_root), package)
         if before is None or after is None:
             continue
-        old, new = names_of(before, package), names_of(after, package)
+        # options of Megatron-LM are made of what stands beside its core too
+        top = "megatron" if package == "megatron/core" else package
+        old, new = names_of(before, top), names_of(after, top)
         here = [one for one in used if PACKAGES[one.file] == package]
         lost = [*gone(here, old, new)]
         fresh = sorted(new - old)
