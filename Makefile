@@ -55,13 +55,16 @@ test-long: $(READY)        ## the wide samples: closed form and Monte-Carlo of 1
 test-all: test test-slow test-long test-launch        ## everything: the tests, and the launch kits before their frameworks
 
 RANDOM_KITS ?= 0-0
-test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: one to two hours on two cores; RANDOM_KITS=100-140 adds designs drawn at random
-	@PYTHON=$(PYTHON) sh tests/kits/install
+RELEASES ?= pinned
+JUDGES := $(or $(LAUNCH_VENVS),$(HOME)/.cache/scantling)$(if $(filter newest,$(RELEASES)),-newest)
+test-launch: $(READY)        ## launch kits before the frameworks' own parsers, and trained on CPU: one to two hours on two cores; RANDOM_KITS=100-140 adds designs drawn at random; RELEASES=newest takes the newest releases that pip can install, and lists names that changed
+	@PYTHON=$(PYTHON) RELEASES=$(RELEASES) sh tests/kits/install
+	@if [ "$(RELEASES)" = newest ]; then cat $(JUDGES)/releases; $(BIN)/python tests/kits/renamed.py $(JUDGES)/pinned $(JUDGES) || true; fi
 	@mkdir -p build; touch build/launch.jsonl; code=0; \
-	LAUNCH_JUDGES=1 LAUNCH_RANDOM=$(RANDOM_KITS) LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -o faulthandler_timeout=3600 -m launch tests/plans/test_plan_rules.py tests/kits/test_launch_judges.py tests/kits/test_launch_train.py $(PYTEST) || code=$$?; \
+	LAUNCH_VENVS=$(JUDGES) LAUNCH_JUDGES=1 LAUNCH_RANDOM=$(RANDOM_KITS) LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -o faulthandler_timeout=3600 -m launch tests/plans/test_plan_rules.py tests/kits/test_launch_judges.py tests/kits/test_launch_train.py $(PYTEST) || code=$$?; \
 	$(BIN)/python tests/kits/record.py build/launch.jsonl; exit $$code
 
-recipes: $(READY)        ## published recipes beside the kits of the same plans, what differs and why: RECIPES=a folder of checkouts or wheels of Megatron-Bridge
+recipes: $(READY)        ## published recipes beside the kits of the same plans, what differs and why: RECIPES=a folder of checkouts or wheels of Megatron-Bridge, torchtitan and MaxText
 	$(BIN)/python tests/kits/recipes/compare.py "$(RECIPES)"
 
 DESIGNS ?= 10000

@@ -105,10 +105,10 @@ def request(launch: LaunchPlan) -> Iterator[Row]:
 
 def spares(launch: LaunchPlan) -> str:
     """Nodes that stand by, and where."""
-    if not launch.spares:
-        return ""
-    out = f" and {several(launch.spares, 'spare')}"
     size, group = launch.segment_nodes, launch.segment_group
+    if not launch.spares:
+        return racked_alone(launch) if size > 1 else ""
+    out = f" and {several(launch.spares, 'spare')}"
     if size > 1:
         replaced = "in its rack" if group > size else "with its whole segment"
         out += (
@@ -119,6 +119,21 @@ def spares(launch: LaunchPlan) -> str:
     if launch.spares != counted:
         out += f"; the cost counts {counted} spare nodes, for all nodes of the cluster"
     return out
+
+
+def racked_alone(launch: LaunchPlan) -> str:
+    """Segments of racks without a node to spare, and what their racks have left."""
+    k = launch.cluster
+    size = launch.segment_nodes
+    rack = max(k.accelerator.scale_up_domain_max, k.scale_up_domain) // k.devices_per_node
+    out = (
+        f", in segments of {size} within one NVLink rack, none to spare: a lost node holds the run "
+        "up until its segment is whole again"
+    )
+    if rack <= size:
+        return out
+    left = several(rack - size, "node")
+    return f"{out}; a rack has {left} beside it, which stand by once reliability.spares asks"
 
 
 def copies(launch: LaunchPlan) -> str:

@@ -15,6 +15,7 @@ SELECTORS = {  # labels that the vendors' operators give nodes
     "nvidia": "nvidia.com/gpu.present",
     "amd": "feature.node.kubernetes.io/amd-gpu",
 }
+ALIVE_PERIOD_S, ALIVE_LIMIT_S, ALIVE_FAILURES = 60, 30, 3  # of a probe: judgement
 GRACE_S = 60  # beside what the scheduler gives the ranks to save
 
 
@@ -56,6 +57,10 @@ class Pod:
     grace_s: int  # that the ranks have to save
     termination_s: int  # before the pod is killed
     stop_file: bool  # a file in RUN_DIR ends the run after a checkpoint
+    alive: str  # a command that fails where devices no longer answer; "": none is asked
+    alive_period_s: int
+    alive_limit_s: int
+    alive_failures: int  # in a row, before the pod is started again
 
 
 def pod(launch: LaunchPlan, grace_s: int) -> Pod:
@@ -81,7 +86,24 @@ def pod(launch: LaunchPlan, grace_s: int) -> Pod:
         grace_s=grace_s,
         termination_s=grace_s + GRACE_S,
         stop_file=launch.framework.stop == "file",
+        alive=alive(launch),
+        alive_period_s=ALIVE_PERIOD_S,
+        alive_limit_s=ALIVE_LIMIT_S,
+        alive_failures=ALIVE_FAILURES,
     )
+
+
+def alive(launch: LaunchPlan) -> str:
+    """A command that fails where the node's devices no longer answer: one that fell off its bus
+    ends the pod before the collectives' own limit does. An image without the vendor's command is
+    not asked."""
+    if launch.chip == "nvidia":
+        count = "nvidia-smi -L | grep -c '^GPU'"
+        least = min(launch.last_node, launch.per_node)
+        return f'! command -v nvidia-smi >/dev/null || [ "$({count})" -ge {least} ]'
+    if launch.chip == "amd":
+        return "! command -v rocm-smi >/dev/null || rocm-smi >/dev/null"
+    return ""
 
 
 def topology(launch: LaunchPlan) -> str:

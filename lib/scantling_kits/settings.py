@@ -22,7 +22,7 @@ class Setting:
     when: Callable[[LaunchPlan], bool]  # of plan, chip and release
     name: str  # in the framework's own words
     value: Value | Callable[[LaunchPlan], Value]
-    why: str
+    why: str | Callable[[LaunchPlan], str]
     source: str
     until: str = ""  # the first release that has it no longer; "": all have it
 
@@ -57,7 +57,8 @@ def chosen(rows: Iterable[Setting], launch: LaunchPlan) -> list[Chosen]:
             continue
         if row.when(launch):
             value = row.value(launch) if callable(row.value) else row.value
-            out.append(Chosen(row.name, value, row.why, row.source))
+            why = row.why(launch) if callable(row.why) else row.why
+            out.append(Chosen(row.name, value, why, row.source))
     return out
 
 

@@ -7,7 +7,7 @@ src/maxtext/configs/gpu/a3/llama_3.1_405b/128vm.sh.
 
 from collections.abc import Callable
 
-from scantling.catalogue.words import Offload
+from scantling.catalogue.words import Offload, Sharding
 
 from .record import LaunchPlan
 from .settings import Setting, Value
@@ -65,11 +65,21 @@ def slices(launch: LaunchPlan) -> bool:
 
 
 def on_host(launch: LaunchPlan) -> bool:
-    """State in host memory on TPUs."""
-    return on_tpus(launch) and launch.plan.offload != Offload.NONE
+    """States or activations in host memory on TPUs."""
+    away = launch.plan.offload != Offload.NONE or launch.phase.offloaded_layers > 0
+    return on_tpus(launch) and away
+
+
+def sparse_sums(launch: LaunchPlan) -> bool:
+    """Dense models on the chips of `hungry`, all of which have sparse cores, whose data-parallel
+    ranks hold copies: gradients are summed over them."""
+    p = launch.plan
+    sharded = launch.shards if p.sharding in (Sharding.ZERO3, Sharding.HSDP) else 1
+    return dense_hungry(launch) and p.dp > sharded
 
 
 FUSION = "xla_tpu_enable_async_collective_fusion"
+SPARSE = "library: ENABLE_SPARSECORE_OFFLOADING_FOR_ALL_REDUCE (14 of 48 on v6e)"
 XLA_FLAGS: tuple[Setting, ...] = (
     of(
         on_tpus,
@@ -150,6 +160,49 @@ XLA_FLAGS: tuple[Setting, ...] = (
         "library: LAYOUT_FOR_ALL_REDUCE_SCATTER",
     ),
     of(
+        sparse_sums,
+        f"{FUSION}_fuse_all_reduce",
+        "false",
+        "sums of gradients are the sparse cores': one of both takes them",
+        SPARSE,
+    ),
+    of(
+        sparse_sums,
+        "xla_tpu_enable_sparse_core_collective_offload_all_reduce",
+        "true",
+        "sums of gradients run on the sparse cores, beside the products",
+        SPARSE,
+    ),
+    of(
+        sparse_sums,
+        "xla_tpu_enable_all_reduce_offload_tracing",
+        "true",
+        "they are seen in a profile",
+        SPARSE,
+    ),
+    of(
+        sparse_sums,
+        "xla_tpu_use_tc_device_shape_on_sc",
+        "true",
+        "sparse cores read the layout of the tensor cores",
+        SPARSE,
+    ),
+    of(
+        sparse_sums,
+        "xla_sc_enable_instruction_fusion",
+        "false",
+        "sums on the sparse cores stay apart",
+        SPARSE,
+    ),
+    of(sparse_sums, "xla_sc_disjoint_spmem", "false", "they share its memory", SPARSE),
+    of(
+        sparse_sums,
+        "xla_sc_disable_megacore_partitioning",
+        "true",
+        "a sum is not split over two cores",
+        SPARSE,
+    ),
+    of(
         on_host,
         "xla_tpu_enable_all_experimental_scheduler_features",
         "true",
@@ -175,6 +228,41 @@ XLA_FLAGS: tuple[Setting, ...] = (
         "xla_tpu_aggressive_opt_barrier_removal",
         "ENABLED",
         "compute does not wait for transfers that it does not need",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_host,
+        "xla_lhs_prioritize_async_depth_over_stall",
+        "ENABLED",
+        "transfers that are long under way go first",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_host,
+        "xla_tpu_enable_ag_backward_pipelining",
+        "true",
+        "gathers of the backward pass run beside the layer before",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_host,
+        "xla_should_allow_loop_variant_parameter_in_chain",
+        "ENABLED",
+        "gathers may depend on the layer of the loop",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_host,
+        "xla_should_add_loop_invariant_op_in_chain",
+        "ENABLED",
+        "and on what all layers share",
+        "library: HOST_OFFLOAD_FLAGS",
+    ),
+    of(
+        on_host,
+        "xla_tpu_scheduler_percent_shared_memory_limit",
+        "100",
+        "the schedule may use all of the memory",
         "library: HOST_OFFLOAD_FLAGS",
     ),
     of(

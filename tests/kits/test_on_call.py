@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 from corpus import DENSE, SMALL, spec
 from scantling import Design, assess
 from scantling_kits import FRAMEWORKS, framework, kits, write
@@ -252,3 +253,41 @@ def test_the_readme_is_two_pages_with_the_launch_line_in_full(on):
     assert "torchrun --nnodes=" in text and "pretrain_$MODEL.py" in text
     assert "job.corpus" not in text + files["assumptions.md"]
     assert "Left open by the design" in files["assumptions.md"]
+
+
+def test_a_pod_whose_devices_no_longer_answer_is_ended(tmp_path):
+    """A device that fell off its bus: `nvidia-smi -L` lists the others (NVIDIA, XID 79)."""
+    files = kits(assess(design()), "fsdp", "kubernetes")
+    pod = yaml.safe_load(files["jobset.yaml"])["spec"]["replicatedJobs"][0]
+    container = pod["template"]["spec"]["template"]["spec"]["containers"][0]
+    probe = container["livenessProbe"]
+    assert probe["timeoutSeconds"] < probe["periodSeconds"]
+    assert probe["failureThreshold"] > 1, "one slow answer is no failure"
+    smi = tmp_path / "nvidia-smi"
+
+    def answers(count):
+        lines = "".join(f'echo "GPU {i}: NVIDIA H100"\n' for i in range(count))
+        smi.write_text(f"#!/bin/bash\n{lines}")
+        smi.chmod(0o755)
+        path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+        return subprocess.run(probe["exec"]["command"], env=path, check=False).returncode
+
+    assert answers(8) == 0
+    assert answers(7) != 0
+    smi.unlink()
+    bare = subprocess.run(probe["exec"]["command"], env={"PATH": "/usr/bin:/bin"}, check=False)
+    assert bare.returncode == 0, "an image without the command is not asked"
+
+
+def test_racks_without_spares_say_what_a_lost_node_costs():
+    """Racks of 18 trays (GB200 NVL72) and segments of 16: two trays stand beside each."""
+    plan = dict(tp=1, pp=1, sharding="zero3", micro_batch=1)
+    data = spec(model=SMALL, devices=128, plan=plan, job=dict(global_batch=128), name="racks")
+    data["cluster"] = dict(
+        accelerator="gb200-nvl72", devices=128, devices_per_node=4, scale_up_domain=64
+    )
+    data["reliability"] = dict(spares=0)
+    page = kits(assess(Design.from_data(data)), "fsdp", "slurm")["README.md"]
+    line = next(row for row in page.splitlines() if "Slurm request" in row)
+    assert "segments of 16 within one NVLink rack, none to spare" in line
+    assert "a rack has 2 nodes beside it" in line

@@ -6,17 +6,21 @@ import json
 from dataclasses import replace
 
 import pytest
+import renamed
 import yaml
 from corpus import DENSE, MLA, spec
 from scantling import Design, assess
 from scantling_kits import FRAMEWORKS, framework, kits
+from scantling_kits.base_variables import BASE_VARIABLES
 from scantling_kits.expressible import express
 from scantling_kits.frameworks import megatron_core as core
+from scantling_kits.frameworks.maxtext_options import OPTIONS as MAXTEXT_OPTIONS, tile
 from scantling_kits.frameworks.megatron_settings import OPTIONS, flag
 from scantling_kits.launched import launch_plan
 from scantling_kits.pages import kit
 from scantling_kits.settings import Chosen, Setting, always, chosen, release, there
 from scantling_kits.variables import VARIABLES
+from scantling_kits.xla_flags import XLA_FLAGS
 
 RACK = dict(devices=256, devices_per_node=4, scale_up_domain=64)
 
@@ -51,7 +55,7 @@ def overrides(data):
 
 
 def test_every_setting_has_a_reason_a_source_and_a_release_that_has_it():
-    rows = (*OPTIONS, *VARIABLES)
+    rows = (*OPTIONS, *VARIABLES, *BASE_VARIABLES, *XLA_FLAGS, *MAXTEXT_OPTIONS)
     for row in rows:
         assert row.why and row.source
         assert there(row, FRAMEWORKS[row.framework].version), row.name
@@ -322,3 +326,90 @@ def test_a_stated_switch_is_not_replaced_by_a_stack_s_recipe():
     free = launched(deepseek("b200-sxm", pp=8, vpp=2, ep=8))
     off = launched(deepseek("b200-sxm", pp=8, vpp=2, ep=8, moe_overlap=False))
     assert (float(free.does.ep_overlap), float(off.does.ep_overlap)) == (1.0, 0.0)
+
+
+def maxtext(chip, devices=256, precision="bf16", **plan):
+    whole = dict(tp=1, cp=1, pp=1, sharding="zero3", recompute="full", micro_batch=1) | plan
+    data = {
+        "scantling": 1,
+        "name": "x",
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": chip, "devices": devices},
+        "job": dict(seq_len=8192, global_batch=devices, precision=precision),
+        "plan": whole,
+    }
+    files = kits(assess(Design.from_data(data)), "maxtext", "slurm")
+    flags = {v["name"]: v["value"] for v in json.loads(files["plan.json"])["environment"]}
+    return yaml.safe_load(files["maxtext.yml"]), flags
+
+
+def test_maxtext_has_the_tiles_and_meshes_of_its_own_runs():
+    """benchmarks/maxtext_trillium_model_configs.py, llama3_1-8b-8192: tiles of 2,048, a table of
+    one-hot products; a tensor axis that is no side of the slice is split."""
+    keys, _ = maxtext("tpu-v6e")
+    blocks = [v for k, v in keys.items() if k.startswith("sa_block")]
+    assert blocks == [2048] * 8
+    assert keys["use_iota_embed"] is True
+    assert "allow_split_physical_axes" not in keys
+    split, _ = maxtext("tpu-v6e", tp=2)
+    assert split["allow_split_physical_axes"] is True
+    assert not [k for k in maxtext("tpu-v5p")[0] if k.startswith("sa_block")]
+
+
+def test_a_tile_divides_what_it_tiles():
+    """Splash attention wants whole tiles of the sequence."""
+    for tokens in (512, 1024, 3072, 4096, 8192, 12288, 131072):
+        assert tokens % tile(tokens) == 0
+    assert tile(8192) == 2048 and tile(3072) == 1024
+
+
+def test_documents_are_packed_on_gpus_where_the_kernel_takes_them():
+    """configs/base.yml: max_segments_per_seq, something like 32 for GPUs; attention_op.py refuses
+    packed documents under gathered context parallelism."""
+    keys, _ = maxtext("h100-sxm", 64)
+    assert keys["packing"] is True and keys["max_segments_per_seq"] == 32
+    apart, _ = maxtext("h100-sxm", 64, cp=2)
+    assert apart["packing"] is False and "max_segments_per_seq" not in apart
+
+
+def test_sparse_cores_sum_gradients_of_copies_alone():
+    """xla_flags_library.py: reduces the time of the gradients' all-reduce beside compute."""
+    name = "xla_tpu_enable_sparse_core_collective_offload_all_reduce=true"
+    assert name not in maxtext("tpu-v6e")[1]["LIBTPU_INIT_ARGS"]
+    copies = maxtext("tpu-v6e", sharding="hsdp", shard_group=64)[1]
+    assert name in copies["LIBTPU_INIT_ARGS"]
+
+
+def test_dense_models_fuse_gate_and_activation_as_llama_s_converter_does():
+    """models/llama/llama_bridge.py of 0.6.2: bias_activation_fusion and bias_dropout_fusion."""
+    written = overrides(spec(model=DENSE))
+    assert written["model.bias_activation_fusion"] == "true"
+    assert written["model.bias_dropout_fusion"] == "true"
+    biased = overrides(spec(model="gpt-neox-20b"))
+    assert "model.bias_dropout_fusion" not in biased
+
+
+def test_names_that_a_release_no_longer_has_are_listed(tmp_path, capsys):
+    """torchtitan 0.3.0 and its main of 21 August 2026: TrainingConfig.seq_len became
+    max_context_length, components.checkpoint became components.checkpointer."""
+    for name, module, field in (
+        ("old", "checkpoint", "seq_len"),
+        ("new", "checkpointer", "max_context_length"),
+    ):
+        parts = tmp_path / name / "torchtitan" / "components"
+        parts.mkdir(parents=True)
+        (parts / f"{module}.py").write_text("class CheckpointManager:\n    keep: int = 1\n")
+        (parts.parent / "config.py").write_text(f"class TrainingConfig:\n    {field}: int = 1\n")
+    kit_ = tmp_path / "kit"
+    kit_.mkdir()
+    (kit_ / "torchtitan_config.py").write_text(
+        "from torchtitan.components.checkpoint import CheckpointManager\n"
+        "from torchtitan.config import TrainingConfig\n"
+        "TrainingConfig(seq_len=4096)\n"
+    )
+    assert renamed.main(str(tmp_path / "old"), str(tmp_path / "new"), str(kit_)) == 1
+    text = capsys.readouterr().out
+    assert "torchtitan.components.checkpoint is gone" in text
+    assert "TrainingConfig.seq_len is gone; new names near it: TrainingConfig.max_context" in text
+    assert "CheckpointManager is gone" not in text
+    assert renamed.main(str(tmp_path / "old"), str(tmp_path / "old"), str(kit_)) == 0

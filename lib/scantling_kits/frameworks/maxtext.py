@@ -12,6 +12,7 @@ from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, S
 from ..values import RunValues
 from .common import MOCK_DATA, all_layers, constants_note, near_copies, recovery_gaps
 from .layers import gated, without_biases, without_parts
+from .maxtext_options import loose_on_gpus
 from .maxtext_settings import OFFLOADS, settings
 
 
@@ -199,6 +200,12 @@ def notes(launch: LaunchPlan) -> list[str]:
         "attention is flash on TPUs and cudnn_flash_te on GPUs: cuDNN's kernel through "
         "Transformer Engine.",
     ]
+    if loose_on_gpus(launch):
+        out.append(
+            "Documents are not packed (Transformer Engine's attention takes them in 16 bit alone, "
+            "and under context parallelism in a ring alone): each is padded to seq_len, so give "
+            "files whose examples are whole sequences."
+        )
     if launch.model.is_moe:
         out.append("Experts run as sparse_matmul, without dropped tokens.")
     return out

@@ -10,8 +10,10 @@ from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Offload, OffloadModule, Precision, Recompute, Sharding
 
 from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
+from ..settings import chosen
 from ..training_schedule import Schedule, schedule
 from ..values import RunValues
+from .maxtext_options import OPTIONS
 
 Settings = dict[str, Any]  # key of maxtext.yml -> a YAML value
 HARDWARE = {"tpu": "tpu", "nvidia": "gpu", "amd": "gpu"}
@@ -64,6 +66,7 @@ def settings(launch: LaunchPlan, run: RunValues) -> Settings:
         **axes(launch),
         **batch(launch),
         **recompute_and_formats(launch),
+        **{option.name: option.value for option in chosen(OPTIONS, launch)},
         **training(launch, plan),
         **checkpoints(launch),
     }
@@ -236,7 +239,7 @@ def recompute_and_formats(launch: LaunchPlan) -> Settings:
         "dtype": "float32" if precision == Precision.FP32 else "bfloat16",
         "weight_dtype": "float32",
         "quantization": "int8" if precision == Precision.INT8 else "",
-        "packing": chip != "gpu",
+        "packing": True,
         "attention": ATTENTION[chip],
     }
 

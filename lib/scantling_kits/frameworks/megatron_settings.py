@@ -239,9 +239,14 @@ def fully_experts(launch: LaunchPlan) -> bool:
 
 
 def gated_engine(launch: LaunchPlan) -> bool:
-    """Gated experts on Transformer Engine."""
+    """SwiGLU on Transformer Engine, of experts or not."""
+    return launch.model.mlp == "swiglu" and launch.kin.transformer_engine
+
+
+def plain_residuals(launch: LaunchPlan) -> bool:
+    """Attention and feed-forward in turn, without biases: what a residual adds is one tensor."""
     m = launch.model
-    return m.is_moe and m.mlp == "swiglu" and launch.kin.transformer_engine
+    return not (m.mlp_bias or m.out_bias or core.stacked(layers_of(m.pattern)))
 
 
 def shared_beside(launch: LaunchPlan) -> bool:
@@ -263,7 +268,16 @@ OPTIONS: tuple[Setting, ...] = (
         "model.bias_activation_fusion",
         True,
         "gate and activation in one kernel; Megatron-LM does so by default",
-        "recipes: 82 of 82 that say so",
+        "recipes: 82 of 82 that say so; llama_bridge.py, deepseek_v3_bridge.py, kimi_bridge.py",
+    ),
+    of_bridge(
+        "0.3.0",
+        plain_residuals,
+        "model.bias_dropout_fusion",
+        True,
+        "the residual is added in one kernel; Megatron-LM does so by default",
+        "llama_bridge.py, deepseek_v3_bridge.py, kimi_bridge.py (off in GPT-OSS, whose layers have "
+        "biases)",
     ),
     *of_both(
         "0.11.0",

@@ -2,29 +2,31 @@
 plans: settings that a kit lacks, has otherwise, or has beyond, a line each with the reason where
 there is one; at the end those without a reason, by name.
 
-DIR holds checkouts or unpacked wheels: of Megatron-Bridge (perf_recipes, run under recording
-stubs). Recipes of models or chips that the catalogue does not have are counted and left out.
+DIR holds checkouts or unpacked wheels: of Megatron-Bridge (perf_recipes), torchtitan
+(config_registry.py of its models) and MaxText (benchmarks/, configs/gpu), run under recording
+stubs. Recipes of models or chips that the catalogue does not have are counted and left out.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
-from scantling import Design
-from scantling.base.errors import DesignError
 from scantling.catalogue.models import entries
-from scantling.verdict.assess import assess
-from scantling_kits import kits
 
 sys.path.insert(0, str(Path(__file__).parent))
+import maxtext  # noqa: E402
+import titan  # noqa: E402
+from differ import OFF, Compared, differences, frozen  # noqa: E402
+from kit_of import kit_of  # noqa: E402
 from reasons import reason_of  # noqa: E402
 
 NAME = re.compile(r"(.*)_pretrain_(\d+)gpu_([a-z0-9]+)_([a-z0-9]+)((?:_[a-z0-9_]+)?)_config")
@@ -65,6 +67,7 @@ MODULES = {
     "moe_act": "mlp_act",
     "moe": "moe",
 }
+CP_TYPES = {"p2p": "ring", "all_gather": "all-gather", "a2a": "ulysses"}
 # of a recipe's measurement, of the model's shape and of its data: no matter of a kit's settings
 LEFT_OUT = re.compile(
     r"(train|validation|scheduler|dataset|logger|tokenizer|checkpoint|profiling|straggler"
@@ -104,17 +107,42 @@ DEFAULTS = {  # of Megatron-Core where a setting is not made
     "ddp.outer_dp_sharding_strategy": "no_shard",
     "model.persist_layer_norm": True,
     "model.masked_softmax_fusion": True,
+    "model.rotary_percent": 1.0,
+    "model.attention_softmax_in_fp32": False,
+    "model.fp16": False,
+    "model.bf16": True,
 }
-OFF = (None, False, "none", (), "", 0)
+# what a model's own converter sets before a recipe does (models/ of Megatron-Bridge)
+CONVERTERS = {
+    "deepseek_v3": "deepseek/deepseek_v3_bridge.py",
+    "kimi_k2": "kimi/kimi_bridge.py",
+    "qwen3_235b_a22b": "qwen/qwen3_moe_bridge.py",
+    "qwen3_30b_a3b": "qwen/qwen3_moe_bridge.py",
+    "qwen3_next_80b_a3b": "qwen/qwen3_next_bridge.py",
+    "llama3_8b": "llama/llama_bridge.py",
+    "llama3_70b": "llama/llama_bridge.py",
+    "llama31_405b": "llama/llama_bridge.py",
+    "gpt_oss_120b": "gpt_oss/gpt_oss_bridge.py",
+    "gpt_oss_20b": "gpt_oss/gpt_oss_bridge.py",
+    "nemotron_3_nano": "nemotronh/nemotron_h_bridge.py",
+    "nemotron_3_super": "nemotronh/nemotron_h_bridge.py",
+    "nemotron_3_ultra": "nemotronh/nemotron_h_bridge.py",
+}
 
 
-class Difference(NamedTuple):
-    """One setting that a kit lacks, has otherwise or has beyond."""
-
-    kind: str
-    name: str
-    recipe: Any
-    kit: Any
+def converted(root: Path, model: str) -> dict[str, Any]:
+    """The constants that a model's converter sets on its provider."""
+    file = root / "megatron/bridge/models" / CONVERTERS[model]
+    out: dict[str, Any] = {}
+    for function in ast.walk(ast.parse(file.read_text())):
+        if not isinstance(function, ast.FunctionDef) or function.name != "provider_bridge":
+            continue
+        for line in function.body:
+            if isinstance(line, ast.Assign) and isinstance(line.value, ast.Constant):
+                target = line.targets[0]
+                if isinstance(target, ast.Attribute):
+                    out[target.attr] = line.value.value
+    return out
 
 
 def of_bridge(folder: Path) -> list[dict[str, Any]]:
@@ -137,8 +165,8 @@ def graphs(model: Mapping[str, Any]) -> str:
     return "layer" if not scope or {"attn", "mamba"} & {*scope} else "router"
 
 
-def design_of(name: str, settings: Mapping[str, Any]) -> Design | str:
-    """The pinned design of a recipe, or why there is none."""
+def data_of(name: str, settings: Mapping[str, Any]) -> dict[str, Any] | str:
+    """The pinned design file of a recipe, or why there is none."""
     match = NAME.fullmatch(name)
     if not match:
         return "its name is not read"
@@ -167,6 +195,8 @@ def design_of(name: str, settings: Mapping[str, Any]) -> Design | str:
     plan["sharding"] = "zero3" if ddp.get("use_megatron_fsdp") else "zero1"
     if selective:
         plan["recompute_modules"] = [MODULES[word] for word in modules]
+    if plan["cp"] > 1:
+        plan["cp_type"] = CP_TYPES[m.get("cp_comm_type") or "p2p"]
     if plan["pp"] > 1:
         plan["vpp"] = m.get("virtual_pipeline_model_parallel_size") or 1
     if moe:
@@ -189,7 +219,7 @@ def design_of(name: str, settings: Mapping[str, Any]) -> Design | str:
     cluster = {"accelerator": CHIPS[chip], "devices": int(devices)}
     if "nvl72" in CHIPS[chip]:
         cluster |= {"devices_per_node": 4, "scale_up_domain": 64}
-    data = {
+    return {
         "scantling": 1,
         "name": name,
         "model": MODELS[model],
@@ -198,10 +228,6 @@ def design_of(name: str, settings: Mapping[str, Any]) -> Design | str:
         "stack": {"id": "megatron-core", "release": "26.08"},
         "plan": plan,
     }
-    try:
-        return Design.from_data(data)
-    except DesignError as error:
-        return str(error)
 
 
 def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -226,9 +252,10 @@ def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     if out.get("model.moe_token_dispatcher_type") == "alltoall":  # what flex alone reads
         for name in ("moe_flex_dispatcher_backend", "moe_hybridep_num_sms"):
             out.pop(f"model.{name}", None)
-    if out.get("model.tensor_model_parallel_size", 1) == 1:  # nothing to overlap
+    if (out.get("model.tensor_model_parallel_size") or 1) == 1:  # nothing to overlap or to split
         out = {name: v for name, v in out.items() if not name.startswith("model.tp_comm_overlap")}
-    if out.get("model.context_parallel_size", 1) == 1:
+        out.pop("model.sequence_parallel", None)
+    if (out.get("model.context_parallel_size") or 1) == 1:
         out.pop("model.cp_comm_type", None)
     if not out.get("ddp.use_megatron_fsdp"):
         out.pop("ddp.data_parallel_sharding_strategy", None)
@@ -237,15 +264,6 @@ def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in out.items()
         if not LEFT_OUT.fullmatch(name) and DEFAULTS.get(name) != value
     }
-
-
-def frozen(value: Any) -> Any:
-    """A value that compares."""
-    if isinstance(value, list):
-        return tuple(map(frozen, value))
-    if isinstance(value, dict):
-        return tuple(sorted((k, frozen(v)) for k, v in value.items()))
-    return value
 
 
 def of_kit(
@@ -273,73 +291,76 @@ def of_kit(
     return out, {v["name"]: v["value"] for v in plan["environment"]}
 
 
-def differences(
-    recipe: Mapping[str, Any], kit: Mapping[str, Any], prefix: str = ""
-) -> Iterator[Difference]:
-    """What differs, by name; what is off on both sides is the same."""
-    for name in sorted({*recipe, *kit}):
-        here, there = recipe.get(name), kit.get(name)
-        if here == there or (here in OFF and there in OFF):
+def bridge(folder: Path) -> Iterator[Compared]:
+    """Megatron-Bridge's perf_recipes beside their kits."""
+    root = folder / "src" if (folder / "src/megatron").is_dir() else folder
+    first, *rows = of_bridge(folder)
+    for row in rows:
+        name = row["recipe"]
+        if "error" in row:
+            yield Compared(name, (), f"does not run here: {row['error']}")
             continue
-        if isinstance(here, (int, float)) and str(here) == str(there):
+        data = data_of(name, row["settings"])
+        if isinstance(data, str):
+            yield Compared(name, (), data)
             continue
-        kind = "lacks" if there in OFF else "beyond" if name not in recipe else "otherwise"
-        yield Difference(kind, f"{prefix}{name}", here, there)
+        files = kit_of(data, "megatron-bridge")
+        if isinstance(files, str):
+            yield Compared(name, (), files)
+            continue
+        settings, environment = of_kit(files, first)
+        match = NAME.fullmatch(name)
+        model = converted(root, match[1]) if match else {}
+        recipe = flat({**row["settings"], "model": model | row["settings"]["model"]})
+        if "expert_model_parallel_size" not in row["settings"]["model"]:  # a dense model
+            recipe = {k: v for k, v in recipe.items() if not k.startswith("model.moe_")}
+        yield Compared(
+            name,
+            (
+                *differences(recipe, settings),
+                *differences(row["env"], only(environment, row["env"]), "env "),
+            ),
+        )
+
+
+def sources(folder: Path) -> Iterator[tuple[Path, str, Callable[[Path], Iterator[Compared]]]]:
+    """The folders that hold recipes: which framework's, and what compares them."""
+    for place in [folder, *sorted(folder.iterdir())]:
+        if any((place / src / "megatron/bridge/perf_recipes").is_dir() for src in ("", "src")):
+            yield place, "Megatron-Bridge", bridge
+        if (place / "torchtitan/models").is_dir():
+            yield place, "torchtitan", titan.compared
+        if (place / "benchmarks/maxtext_trillium_model_configs.py").exists():
+            yield place, "MaxText", maxtext.compared
 
 
 def main(folder: str) -> int:
-    places = [p for p in [Path(folder), *sorted(Path(folder).iterdir())] if p.is_dir()]
-    bridges = [
-        p
-        for p in places
-        if any((p / src / "megatron/bridge/perf_recipes").is_dir() for src in ("", "src"))
-    ]
-    if not bridges:
+    places = [*sources(Path(folder))]
+    if not places:
         raise SystemExit(f"{folder}: no recipes that this reads")
-    open_: Counter[str] = Counter()
-    compared, left = 0, Counter[str]()
-    for place in bridges:
-        first, *rows = of_bridge(place)
-        for row in rows:
-            name = row["recipe"]
-            if "error" in row:
-                left[f"does not run here: {row['error']}"] += 1
+    for place, framework, compared in places:
+        unexplained: Counter[str] = Counter()
+        explained, count, left = 0, 0, Counter[str]()
+        for recipe in compared(place):
+            if recipe.left_out:
+                left[recipe.left_out] += 1
                 continue
-            design = design_of(name, row["settings"])
-            if isinstance(design, str):
-                left[design] += 1
-                continue
-            try:
-                assessment = assess(design)
-                if not assessment.fits:
-                    left["does not fit by this model"] += 1
-                    continue
-                files = kits(assessment, "megatron-bridge", "slurm")
-            except DesignError as error:
-                left[re.sub(r"[\d,.]+", "N", str(error))[:160]] += 1
-                continue
-            compared += 1
-            settings, environment = of_kit(files, first)
-            recipe = flat(row["settings"])
-            if "expert_model_parallel_size" not in row["settings"]["model"]:  # a dense model
-                recipe = {k: v for k, v in recipe.items() if not k.startswith("model.moe_")}
-            told = [
-                *differences(recipe, settings),
-                *differences(row["env"], only(environment, row["env"]), "env "),
-            ]
-            print(f"{place.name}: {name}")
-            for one in told:
-                why = reason_of(one.name, one.kind, one.recipe, one.kit)
-                said = f" ({why})" if why else ""
-                print(f"  {one.kind} {one.name}: recipe {one.recipe!r}, kit {one.kit!r}{said}")
-                if not why:
-                    open_[f"{one.kind} {one.name}"] += 1
-    print(f"\n{compared} recipes compared; left out:")
-    for why, count in left.most_common():
-        print(f"  {count:4} {why}")
-    print("without a reason:")
-    for what, count in open_.most_common():
-        print(f"  {count:4} {what}")
+            count += 1
+            print(f"{place.name}: {recipe.name}")
+            for one in recipe.differences:
+                why = reason_of(framework, one)
+                text = f" ({why})" if why else ""
+                print(f"  {one.kind} {one.name}: recipe {one.recipe!r}, kit {one.kit!r}{text}")
+                if why:
+                    explained += 1
+                else:
+                    unexplained[f"{one.kind} {one.name}"] += 1
+        print(f"\n{place.name}, {framework}: {count} recipes compared; left out:")
+        for why, number in left.most_common():
+            print(f"  {number:4} {why}")
+        print(f"differences with a reason: {explained}; without one: {unexplained.total()}")
+        for what, number in unexplained.most_common():
+            print(f"  {number:4} {what}")
     return 0
 
 
