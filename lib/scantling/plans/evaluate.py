@@ -13,9 +13,9 @@ import numpy as np
 from ..base.columns import Array, Column
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
-from ..catalogue.words import RECOMPUTES, SHARDINGS
+from ..catalogue.words import RECOMPUTES, SHARDINGS, Sharding
 from ..design.pins import Pins, pins_from
-from ..physics.cases import Cases, Plan, devices
+from ..physics.cases import ZERO2, Cases, Plan, accumulated, devices
 from ..physics.gather import Situation
 from ..physics.layout import runs
 from ..physics.memory.chance import most_bytes
@@ -341,14 +341,19 @@ def scored(situation: Situation, plan: Plan) -> Outcome:
 
     Tensor parallelism beyond the scale-up domain is of no such kind: the few measurements of it are
     far slower than any estimate, and what fails there (stragglers, jitter in every layer) is in no
-    formula. Nor are weights that come from NVMe in every pass. Such plans are timed and shown, and
-    win only where no other fits.
+    formula. Nor are weights that come from NVMe in every pass. Nor, under a stack that does not do
+    it by itself, gradients that are sharded over several micro-batches and counted as reduced once
+    a step (verdict.limits.accumulated). Such plans are timed and shown, and win only where no other
+    fits.
     """
     cases, cluster = situation.cases(plan), situation.resolved.cluster
     n = np.size(plan.tp)
     used = memory(cases)
     streamed = streamed_weights(cluster, cases, used)
     practised = (plan.tp <= situation.link.domain) & (streamed <= 0)
+    if situation.stack.sharding != Sharding.ZERO2:
+        several = accumulated(situation.phase.global_batch, plan.dp, plan.micro_batch) > 1
+        practised &= (plan.sharding != ZERO2) | ~several
     cases = through_disks(cluster, cases, used)
     reason = np.broadcast_to(why_not(used, host_bytes(cluster)), n)
     step_s = np.full(n, np.inf)
