@@ -34,7 +34,7 @@ CHUNK = 32768  # rows of one pass: with fewer, what Python adds to each pass sho
 REMOTE = 2 * CHUNK  # rows that one task of a cluster takes
 ROUNDING = 1e-9  # share of a number of bytes by which two ways to it may differ
 TIE = 0.03  # share of a step within which the plainest plan is taken
-HOST_TIE = 0.10  # the same of plans that keep more on the device than the fastest does
+HOST_TIE = 0.10  # the same of plans that keep more on the device, or ask less of the framework
 
 
 class Counts(TypedDict):
@@ -118,8 +118,9 @@ class Search:
 
     def simplest(self) -> int | None:
         """Row of the plainest plan within TIE of the best, HOST_TIE where the best sends state off
-        the device (or through NVMe) and the other sends less, with the best's headroom, and below
-        SAFE_SHARE of the memory where the best is; None where none fits."""
+        the device (or through NVMe) or counts on gradients that are reduced once and the other less
+        so, with the best's headroom, and below SAFE_SHARE of the memory where the best is; None
+        where none fits."""
         best = self.best()
         if best is None:
             return None
@@ -130,12 +131,11 @@ class Search:
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]
         rows = np.flatnonzero(tied)
-        away = self.sent_away(rows)
+        away = self.sent_away(rows) + self.reduced_once(rows)
         level = away[rows == best][0]
         near = self.step_s[rows] <= (1 + TIE) * self.step_s[best]
-        rows = rows[near | (away < level)]
-        plan = take(self.plan, rows)
-        keys = (self.sent_away(rows), *complexity(plan, self.situation))
+        rows, away = rows[near | (away < level)], away[near | (away < level)]
+        keys = (away, *complexity(take(self.plan, rows), self.situation))
         return int(rows[np.lexsort((self.step_s[rows], *reversed(keys)))[0]])
 
     def sent_away(self, rows: Array) -> Array:
@@ -147,6 +147,17 @@ class Search:
             disk = on_disk(self.situation.resolved.cluster, memory(case))
             away = away + 3 * (np.broadcast_to(disk, len(rows)) > 0)
         return away
+
+    def reduced_once(self, rows: Array) -> Array:
+        """Where some plans shard gradients over several micro-batches, which is counted as reduced
+        once a step (verdict.limits.accumulated), and neither a pin nor the stack says so. bool"""
+        situation = self.situation
+        if situation.phase.pins.get("sharding") or situation.stack.sharding == Sharding.ZERO2:
+            return np.zeros(len(rows), bool)
+        plan = take(self.plan, rows)
+        batch = float(situation.phase.global_batch)
+        several = accumulated(batch, plan.dp, plan.micro_batch) > 1
+        return np.broadcast_to((plan.sharding == ZERO2) & several, len(rows))
 
     def column(self, name: str) -> Array:
         """A field of all plans."""
@@ -341,19 +352,14 @@ def scored(situation: Situation, plan: Plan) -> Outcome:
 
     Tensor parallelism beyond the scale-up domain is of no such kind: the few measurements of it are
     far slower than any estimate, and what fails there (stragglers, jitter in every layer) is in no
-    formula. Nor are weights that come from NVMe in every pass. Nor, under a stack that does not do
-    it by itself, gradients that are sharded over several micro-batches and counted as reduced once
-    a step (verdict.limits.accumulated). Such plans are timed and shown, and win only where no other
-    fits.
+    formula. Nor are weights that come from NVMe in every pass. Such plans are timed and shown, and
+    win only where no other fits.
     """
     cases, cluster = situation.cases(plan), situation.resolved.cluster
     n = np.size(plan.tp)
     used = memory(cases)
     streamed = streamed_weights(cluster, cases, used)
     practised = (plan.tp <= situation.link.domain) & (streamed <= 0)
-    if situation.stack.sharding != Sharding.ZERO2:
-        several = accumulated(situation.phase.global_batch, plan.dp, plan.micro_batch) > 1
-        practised &= (plan.sharding != ZERO2) | ~several
     cases = through_disks(cluster, cases, used)
     reason = np.broadcast_to(why_not(used, host_bytes(cluster)), n)
     step_s = np.full(n, np.inf)
