@@ -15,7 +15,7 @@ from scantling.physics.memory.peak import SAFE_SHARE, memory
 from scantling.physics.step import step_time
 from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
-from scantling.plans.evaluate import find
+from scantling.plans.evaluate import HOST_TIE, TIE, find
 from scantling.plans.fit import REASONS, disk_bytes_per_s, on_disk
 from scantling.plans.prepare import prepare
 from scantling.plans.words import plan_at, short
@@ -150,7 +150,8 @@ def test_ties_go_to_the_simplest_and_are_the_same_each_time():
 @pytest.mark.parametrize("memory", [80, 90, 110])
 def test_the_plainest_plan_of_a_tie_does_not_leave_the_safe_part_of_the_memory(memory):
     """405B on 8,192 devices: where the fastest plan keeps a fifth of the memory free, so does the
-    one that is taken, which is no more than 3 % slower."""
+    one that is taken, which is no more than 3 % slower, or 10 % where the fastest counts on sharded
+    gradients that are reduced once a step."""
     text = f"""
 model: llama-3.1-405b
 cluster: {{accelerator: {{like: h100-sxm, hbm_gb: {memory}}}, devices: 8192}}
@@ -160,7 +161,9 @@ job: {{tokens: 10e12, seq_len: 8192}}
     found = a.chosen.search
     share = found.total_bytes / found.capacity
     assert share[a.chosen.row] <= max(SAFE_SHARE, share[found.best()])
-    assert found.step_s[found.best()] <= a.step_s <= 1.03 * found.step_s[found.best()]
+    best = np.array([found.best()])
+    tie = HOST_TIE if found.reduced_once(best)[0] else TIE
+    assert found.step_s[best[0]] <= a.step_s <= (1 + tie) * found.step_s[best[0]]
     assert a.fastest["step_s"] == found.step_s[found.best()]
 
 

@@ -99,7 +99,12 @@ def test_predict_on_a_designs_own_row_is_its_assessment(name, tmp_path):
         float(a.chosen.case.plan.recompute_share) < 1
     ):  # the rows of run tables have no share of layers
         a = assess(design.change({"plan.recompute": "none"}))
-    pd.DataFrame([row_of(a)]).to_csv(tmp_path / "own.csv", index=False)
+    modules = {
+        name: float(value)
+        for name, value in vars(a.chosen.case.software).items()
+        if name.startswith("selective_")
+    }
+    pd.DataFrame([row_of(a) | modules]).to_csv(tmp_path / "own.csv", index=False)
     (got,) = predict_frame(read_runs(tmp_path / "own.csv")).to_dict("records")
     assert not got["error"]
     assert got["flops_per_token"] == pytest.approx(a.flops_per_token, rel=1e-9)

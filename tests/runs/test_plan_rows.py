@@ -64,6 +64,8 @@ def test_a_row_filled_in_by_hand_is_predicted_as_the_design_says(path):
         shape = {"model": data["model"]} if isinstance(data["model"], str) else whole
         row = {"id": "by hand", **shape, "global_batch_seqs": chosen.phase.global_batch}
         row |= {name: whole[name] for name in STATED} | {k: chosen.plan[k] for k in PLAN}
+        # a list of modules of the plan's own is what these columns say
+        row |= {name: whole[name] for name in whole if name.startswith("selective_")}
         (predicted,) = sc.predict({name: [value] for name, value in row.items()}).to_dict("records")
         assert predicted["step_time_s"] == pytest.approx(chosen.step_s, rel=EXACT)
 

@@ -43,7 +43,7 @@ def all_errors(
     faults = error.errors(include_url=False)
     wrong = [_refusal(fault, root) for fault in faults if fault["type"] != "missing"]
     missing = [_refusal(fault, root) for fault in faults if fault["type"] == "missing"]
-    meant = {each.nearest for each in wrong}
+    meant = [each.nearest for each in wrong]
     errors = [*wrong, *(each for each in missing if each.field not in meant)] or missing
     return errors[0].with_others([*errors[1:], *unknown_names(data)])
 

@@ -154,11 +154,19 @@ class Facts:
     @cached_property
     def site(self) -> dict[str, Any]:
         """The calibration that a step of the pilot makes."""
-        log = Reading(file="pilot", format="nemo", framework="NeMo", step_s=self.step_s)
+        log = Reading(
+            file="pilot", format="nemo", framework="NeMo", step_s=self.step_s, devices=self.pilot
+        )
         point = of_design(log, self.pilot_design)
         if point is None:
             raise ValueError("the pilot's step tells nothing of the site")
         return calibration([point])
+
+    @cached_property
+    def factor_kit(self) -> float:  # ratio
+        """The pilot's step with the calibration over that without it."""
+        corrected = assess(self.pilot_design.change({"calibration": self.site}))
+        return corrected.step_s / assess(self.pilot_design).step_s
 
     @cached_property
     def after(self) -> Assessment:
@@ -450,7 +458,7 @@ def factor_question(f: Facts) -> Number:
         ),
         worked=(
             f"`{show.number(f.ratio)}^{show.number(f.weight)}` = {show.number(f.factor)}; the "
-            f"kit's calibration says {show.number(f.site['steps']['factor'])}."
+            f"kit's calibration says {show.number(f.factor_kit)}."
         ),
         takeaway="Correct by ratios and their logarithms: steps multiply, they do not add.",
     )

@@ -253,7 +253,7 @@ def thumbnail(data: Facts) -> bytes:
         "padding": 10,
     }
     chart = chart | {"config": theme}
-    png: bytes = vl_convert.vegalite_to_png(chart, vl_version=vega_version())
+    png: bytes = vl_convert.vegalite_to_png(chart, vl_version=vega_version(), scale=0.8)
     return png
 
 
