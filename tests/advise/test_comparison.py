@@ -25,7 +25,10 @@ def test_what_differs_stands_first_and_says_what_the_assessments_say(two):
     assert rows["cluster.devices"].values == (512, 1024) and "job.tokens" not in rows
     assert rows["mfu_shown"].values == tuple(a.mfu_shown for a in two)
     assert rows["days"].cells[0] == quantities.show("days", two[0].days)
-    assert rows["plan.dp"].values == tuple(a.plan["dp"] for a in two)
+    of_plans = [key.removeprefix("plan.") for key in rows if key.startswith("plan.")]
+    assert of_plans
+    for field in of_plans:
+        assert rows[f"plan.{field}"].values == tuple(a.plan[field] for a in two)
     labels = [line[0] for line in found.cells()[1:]]
     assert labels[0] == rows["verdict"].label
     same = [rows[k].label for k in ("params", "plan.tp") if k in rows and not rows[k].differs]

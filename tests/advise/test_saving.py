@@ -30,12 +30,12 @@ def design(**changes):
 @pytest.mark.parametrize("devices", [14_336, 12_288])
 def test_a_batch_that_the_devices_cannot_share_leads_the_verdict(devices):
     """One stop left of 16,384 on the slider a third of the dollars is lost: 2,048 sequences do not
-    divide over 14,336 devices."""
+    divide over 14,336 devices. Another batch or fewer devices mend it."""
     assessment = assess(design(**{"cluster.devices": devices}))
     assert assessment.verdict == "feasible"
     row = saving(assessment)
     assert row["share"] > WORTH
-    assert "sequences" in row["change"]
+    assert "sequences" in row["change"] or "devices" in row["change"]
     after = assess(design(**{"cluster.devices": devices}).change(row["set"]))
     assert after.met
     assert after.cost_usd == pytest.approx(row["cost_usd"])

@@ -179,12 +179,16 @@ def test_every_input_of_every_formula_has_a_value(desk):
     apart = assess(desk.session.now.design.change(two))
     said = as_dict(apart, advice=False)
     sites = said, explanation.inputs(apart, said)
+    price = {"usd_per_device_hour": 1.0, "preemptions_per_day": 2.0}
+    lent = assess(desk.session.now.design.change({"prices.spot": price}))
+    said = as_dict(lent, advice=False)
+    spot = said, explanation.inputs(lent, said)
     for key, quantity in quantities.table().items():
         if key.startswith(("roofline.", "phases")):  # those of a row
             continue
         seen += 1
         row = rows[key.split(".")[1]] if key.startswith("blueprint.") else {}
-        values = sites if key.startswith("sites.") else (given, resolved)
+        values = {"sites": sites, "spot": spot}.get(key.split(".")[0], (given, resolved))
         for name in quantity.inputs:
             assert explanation.input_value(name, *values, row) is not None, (
                 f"{key} speaks of {name}"

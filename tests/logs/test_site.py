@@ -162,7 +162,7 @@ def test_a_design_names_the_calibration(slow_site, tmp_path):
     assert slow_site[1].name == "site.yaml"
     usual, own = (design(tmp_path, "llama-3.1-70b", m) for m in ("", "calibration: site.yaml\n"))
     assert own.band_tier == "measured here" and usual.band_tier != "measured here"
-    assert own.step_s / usual.step_s == pytest.approx(1.17, abs=0.05)
+    assert 1.12 < own.step_s / usual.step_s < 1.26  # the most of a quarter
     other, same = (design(tmp_path, "llama-3.1-8b", m) for m in ("", "calibration: site.yaml\n"))
     assert 1.01 < same.step_s / other.step_s < 1.2
 

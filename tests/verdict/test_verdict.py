@@ -45,7 +45,7 @@ def test_a_feasible_design():
         rel_tol=1e-9,
     )
     assert d["candidates"][0]["step_s"] == pytest.approx(a.fastest["step_s"])
-    assert a.fastest["step_s"] <= a.step_s <= 1.01 * a.fastest["step_s"]  # the simplest of these
+    assert a.fastest["step_s"] <= a.step_s <= 1.1 * a.fastest["step_s"]  # the plainest of these
     assert d["legal"] == d["evaluated"] + sum(d["rejected"].values())
 
 

@@ -25,6 +25,7 @@ PINS = (
     "schedule",
     "micro_batch",
     "recompute",
+    "recompute_modules",
     "recompute_layers",
     "cp_type",
     "offload",

@@ -48,6 +48,11 @@ def bits_of(modules: Sequence[str]) -> int:
     return sum(1 << at for at, module in enumerate(SWITCH_OF) if module in modules)
 
 
+def modules_of_bits(bits: int) -> list[str]:
+    """The modules of `bits_of`."""
+    return [module.value for at, module in enumerate(SWITCH_OF) if bits >> at & 1]
+
+
 def switches_at(bits: Column, switches: Mapping[str, Column]) -> dict[str, Column]:
     """The switches of Software under which `selective` repeats the modules of `bits_of` and nothing
     else; as they are where a plan leaves them to the stack (0)."""

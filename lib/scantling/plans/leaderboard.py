@@ -16,6 +16,7 @@ from ..physics.cases import devices
 from ..physics.gather import situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import ZONES, zone
+from ..physics.recompute import modules_of_bits
 from ..physics.step import rates
 from .evaluate import Counts, Search, added
 from .prepare import prepare
@@ -147,6 +148,9 @@ def listed(search: Search, rows: Array) -> dict[str, Array]:
         "precision": phase.precision,
     }
     table = named(plan, n, phase.global_batch)
+    table["recompute_modules"] = np.empty(n, object)  # empty: the stack's own
+    for row, bits in enumerate(np.broadcast_to(plan.modules, n).tolist()):
+        table["recompute_modules"][row] = modules_of_bits(int(bits))
     for name, column in figures.items():
         table[name] = np.broadcast_to(column, n)
     return table

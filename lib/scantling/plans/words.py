@@ -167,6 +167,8 @@ def pins_of(plan: Mapping[str, Any]) -> dict[str, Any]:
     pins["sp"] = str(plan["sp"]) in ("True", "true", "1")
     if plan.get("recompute_layers") and pins["recompute"] != Recompute.NONE:
         pins["recompute_layers"] = int(float(plan["recompute_layers"]))
+    if isinstance(plan.get("recompute_modules"), list) and plan["recompute_modules"]:
+        pins["recompute_modules"] = plan["recompute_modules"]
     if plan.get("shard_group") and pins["sharding"] == Sharding.HSDP:
         pins["shard_group"] = int(float(plan["shard_group"]))
     if isinstance(plan.get("layout"), list) and plan["layout"]:

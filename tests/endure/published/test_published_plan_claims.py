@@ -41,9 +41,10 @@ def test_sharded_data_parallelism_alone_does_not_reach_16_384_devices():
 
 def test_tp_8_pp_16_dp_128_is_near_the_best_for_16_384_h100():
     """Llama 3 ran it on 16,384 H100 at a sequence of 8,192 (arXiv 2407.21783, Table 4); as many
-    ranks share a layer in the fastest, some by its sequence."""
+    ranks share a layer in the one that is taken, some by its sequence, which is the plainest within
+    a tenth of the fastest."""
     found = usual_plan()
-    assert found.verdict == "holds" and 1.0 <= found.numbers["ratio"] < 1.05
+    assert found.verdict == "holds" and 0.9 <= found.numbers["ratio"] < 1.05
     assert found.numbers["best_tp"] in (4, 8) and found.numbers["best_pp"] == 16
 
 
