@@ -222,7 +222,9 @@ class Facts(DesignFacts):
 
     @cached_property
     def by_tp(self) -> dict[int, Assessment]:
-        return swept(self.design, "plan.tp", 2, 4, 8, 16, 32)
+        """By tp, under the classic sharding of states alone."""
+        classic = self.design.change({"plan.sharding": "zero1"})
+        return swept(classic, "plan.tp", 2, 4, 8, 16, 32)
 
     @cached_property
     def rack(self) -> dict[int, Assessment]:
@@ -510,8 +512,8 @@ def best_tp_question(f: Facts) -> Choice:
                 key="a",
                 text="4",
                 says=(
-                    f"{show.seconds(f.by_tp[4].step_s)} a step: it fits only by recomputing "
-                    f"{f.by_tp[4].plan['recompute_layers']} layers of each stage."
+                    f"{show.seconds(f.by_tp[4].step_s)} a step: what tensor parallelism no longer "
+                    "saves of memory has to come from elsewhere, and costs more there."
                 ),
             ),
             Option(key="b", text="8", says=f"{show.seconds(f.by_tp[8].step_s)} a step."),
@@ -534,9 +536,9 @@ def best_tp_question(f: Facts) -> Choice:
             ),
         ),
         hints=(
-            "Too small does not fit without recompute; too large is all traffic.",
+            "Too small does not fit without paying elsewhere; too large is all traffic.",
             "Memory pushes tp up; the share of traffic pushes it down.",
-            "Below 8, layers have to be recomputed.",
+            "Below 8, memory has to come from recompute, more stages or other splits.",
         ),
         worked=(
             f"Best steps: tp 4 {show.seconds(f.by_tp[4].step_s)}, tp 8 "

@@ -784,7 +784,7 @@ def batch_question(f: Facts) -> Number:
         ),
         worked=(
             f"`(1 + 0.2 · {f.twice_ratio:.2f}) / (1 + 0.2 · {f.batch_ratio:.2f}) - 1` = "
-            f"{show.share(f.twice_extra)}: more than the {show.share(f.doubled_usd_share)} "
+            f"{show.share(f.twice_extra)}, beside the {show.share(f.doubled_usd_share)} "
             "that twice the devices lose at the old batch. The laws are fitted on small "
             "models; that is a question for research, not a promise."
         ),
