@@ -6,13 +6,11 @@ Defaults of the libraries that already suit are left alone: a variable that rest
 to debug later.
 """
 
-from collections.abc import Callable
-
 from scantling.base.records import Lines
 
 from .record import LaunchPlan
-from .settings import Setting, Value, chosen
-from .variables import FIRST, TORCHES, on_gpus
+from .settings import Setting, chosen
+from .variables import TORCHES, of, on_gpus
 from .xla_flags import XLA_FLAGS
 
 JAX: Lines = ("maxtext",)
@@ -35,29 +33,6 @@ PATIENCE_WHY = (
 QUEUES_WHY = (
     "Ethernet spreads by flow: four queue pairs for each pair of ranks collide on a link less often"
 )
-
-
-def rows(
-    frameworks: Lines,
-    when: Callable[[LaunchPlan], bool],
-    name: str,
-    value: Value | Callable[[LaunchPlan], Value],
-    why: str | Callable[[LaunchPlan], str],
-    source: str,
-) -> list[Setting]:
-    """The same variable for each of some frameworks."""
-    return [
-        Setting(
-            framework=framework,
-            since=FIRST,
-            when=when,
-            name=name,
-            value=value,
-            why=why,
-            source=source,
-        )
-        for framework in frameworks
-    ]
 
 
 def on_tpus(launch: LaunchPlan) -> bool:
@@ -191,7 +166,7 @@ def run_name(launch: LaunchPlan) -> str:
 
 
 BASE_VARIABLES: tuple[Setting, ...] = (
-    *rows(
+    *of(
         JAX,
         on_tpus,
         "LIBTPU_INIT_ARGS",
@@ -199,8 +174,8 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "collectives beside compute; each flag's reason is in README.md",
         "xla_flags.py",
     ),
-    *rows(JAX, off_tpus, "XLA_FLAGS", flags_line, XLA_WHY, "xla_flags.py"),
-    *rows(
+    *of(JAX, off_tpus, "XLA_FLAGS", flags_line, XLA_WHY, "xla_flags.py"),
+    *of(
         JAX,
         off_tpus,
         "XLA_PYTHON_CLIENT_MEM_FRACTION",
@@ -208,8 +183,8 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "JAX takes its memory at the start: the rest is for NCCL and cuDNN",
         "JAX documentation, GPU memory allocation",
     ),
-    *rows(TORCHES, every, "OMP_NUM_THREADS", "8", threads_why, "PyTorch documentation, torchrun"),
-    *rows(
+    *of(TORCHES, every, "OMP_NUM_THREADS", "8", threads_why, "PyTorch documentation, torchrun"),
+    *of(
         TORCHES,
         on_gpus,
         "NCCL_DEBUG",
@@ -217,8 +192,8 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "INFO for the first start only, to see which network and which rings are used",
         NCCL_GUIDE,
     ),
-    *rows(JAX, on_gpus, "NCCL_DEBUG", "WARN", "INFO for the first start only", NCCL_GUIDE),
-    *rows(
+    *of(JAX, on_gpus, "NCCL_DEBUG", "WARN", "INFO for the first start only", NCCL_GUIDE),
+    *of(
         TORCHES,
         several,
         "TORCH_FR_BUFFER_SIZE",
@@ -226,7 +201,7 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "flight recorder: the last 20,000 collectives of every rank",
         RECORDER,
     ),
-    *rows(
+    *of(
         TORCHES,
         several,
         "TORCH_NCCL_DUMP_ON_TIMEOUT",
@@ -234,7 +209,7 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "on a time-out every rank writes its flight recorder before it ends",
         RECORDER,
     ),
-    *rows(
+    *of(
         TORCHES,
         several,
         "TORCH_FR_DUMP_TEMP_FILE",
@@ -242,11 +217,11 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "where it is written; the rank is appended",
         RECORDER,
     ),
-    *rows(TORCHES, links_over_nodes, "NCCL_MNNVL_ENABLE", "1", links_why, NCCL_GUIDE),
-    *rows(TORCHES, switches_reduce, "NCCL_COLLNET_ENABLE", "1", SHARP_WHY, NCCL_GUIDE),
-    *rows(ALL, retries, "NCCL_IB_TIMEOUT", "22", PATIENCE_WHY, NCCL_GUIDE),
-    *rows(ALL, on_rails, "NCCL_CROSS_NIC", "0", rails_why, NCCL_GUIDE),
-    *rows(
+    *of(TORCHES, links_over_nodes, "NCCL_MNNVL_ENABLE", "1", links_why, NCCL_GUIDE),
+    *of(TORCHES, switches_reduce, "NCCL_COLLNET_ENABLE", "1", SHARP_WHY, NCCL_GUIDE),
+    *of(ALL, retries, "NCCL_IB_TIMEOUT", "22", PATIENCE_WHY, NCCL_GUIDE),
+    *of(ALL, on_rails, "NCCL_CROSS_NIC", "0", rails_why, NCCL_GUIDE),
+    *of(
         ALL,
         on_efa,
         "FI_PROVIDER",
@@ -254,7 +229,7 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "libfabric over the cloud's adapter, not over TCP",
         "libfabric, EFA provider",
     ),
-    *rows(
+    *of(
         ALL,
         on_efa,
         "FI_EFA_USE_HUGE_PAGE",
@@ -262,7 +237,7 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "data loaders that fork run out of huge pages otherwise",
         "libfabric, EFA provider; aws-ofi-nccl",
     ),
-    *rows(
+    *of(
         ALL,
         on_gib,
         "NCCL_NET",
@@ -270,7 +245,7 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "the cloud's own transport over RoCE; source its set_nccl_env.sh before this file",
         "Google Cloud, NCCL/gIB",
     ),
-    *rows(
+    *of(
         ALL,
         on_sockets,
         "NCCL_IB_DISABLE",
@@ -278,7 +253,7 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "no verbs on this network: sockets at once, not after a search",
         NCCL_GUIDE,
     ),
-    *rows(
+    *of(
         ALL,
         on_sockets,
         "NCCL_SOCKET_NTHREADS",
@@ -286,8 +261,8 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "one thread does not fill a fast Ethernet port",
         NCCL_GUIDE,
     ),
-    *rows(ALL, on_sockets, "NCCL_NSOCKS_PERTHREAD", "4", "nor does one connection", NCCL_GUIDE),
-    *rows(
+    *of(ALL, on_sockets, "NCCL_NSOCKS_PERTHREAD", "4", "nor does one connection", NCCL_GUIDE),
+    *of(
         ALL,
         on_plugins,
         "NCCL_NET",
@@ -295,8 +270,8 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "the cloud's own transport; source its nccl-env-profile.sh before this file",
         "Google Cloud, GPUDirect-TCPX and TCPXO",
     ),
-    *rows(ALL, on_roce, "NCCL_IB_QPS_PER_CONNECTION", "4", QUEUES_WHY, NCCL_GUIDE),
-    *rows(
+    *of(ALL, on_roce, "NCCL_IB_QPS_PER_CONNECTION", "4", QUEUES_WHY, NCCL_GUIDE),
+    *of(
         ALL,
         on_slingshot,
         "FI_CXI_ATS",
@@ -304,7 +279,7 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "the adapter's address translation does not know device memory",
         "libfabric, CXI provider",
     ),
-    *rows(
+    *of(
         ALL,
         on_slingshot,
         "NCCL_NET",
@@ -312,7 +287,7 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "through the OFI plugin; without it NCCL falls back to TCP",
         "aws-ofi-nccl",
     ),
-    *rows(
+    *of(
         TORCHES,
         every,
         "WANDB_RUN_ID",
@@ -320,7 +295,7 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "a restart goes on in the same run of the tracker, where one is used",
         "Weights & Biases documentation, resuming runs",
     ),
-    *rows(
+    *of(
         TORCHES,
         every,
         "WANDB_RESUME",

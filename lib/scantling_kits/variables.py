@@ -26,7 +26,7 @@ def of(
     when: Callable[[LaunchPlan], bool],
     name: str,
     value: Value | Callable[[LaunchPlan], Value],
-    why: str,
+    why: str | Callable[[LaunchPlan], str],
     source: str,
     since: str = FIRST,
 ) -> tuple[Setting, ...]:
