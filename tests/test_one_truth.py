@@ -27,16 +27,16 @@ from scantling.physics.step import hardware_share
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 from scantling_kits import FRAMEWORKS, Inexpressible, framework, kits
-from scantling_kits.guide import bus_rates
 from scantling_kits.launched import launch_plan
 from scantling_kits.misfits import hard_gaps
-from scantling_kits.state import state_bytes
+from scantling_kits.rank_state import state_bytes
+from scantling_kits.run_guide import bus_rates
 from scantling_site import part
 from scantling_widgets.desk.headline import cards
 from scantling_widgets.desk.session import Session
+from scantling_widgets.quantity_texts import at, show, withheld
 from scantling_widgets.report import Report
 from scantling_widgets.report.view import TILES, headline, tile_name
-from scantling_widgets.words import at, show, withheld
 
 ROOT = Path(__file__).parents[1]
 GALLERY = sorted((ROOT / "gallery/designs").glob("*.yaml"))

@@ -224,10 +224,10 @@ READERS = {
     "scantling_kits.variables",
     "scantling_kits.xla_flags",
     "scantling_posttrain.policy_tables",
-    "scantling_posttrain.tables",
+    "scantling_posttrain.tuning_cases",
 }
 # rooms that speak to each vendor's tools, networks and frameworks in their own words
-SPEAKERS = ("scantling_kits", "scantling_site.network.settings")
+SPEAKERS = ("scantling_kits", "scantling_site.network.fabric_settings")
 
 
 def names_of_the_catalogue(of_machines: bool) -> set[str]:

@@ -8,14 +8,14 @@ from typing import Any, Self
 from .base.displayed import Displayed
 from .base.errors import DesignError as DesignError
 from .base.plugins import function
-from .base.quantities.table import quantity, show
+from .base.quantities.quantity import quantity, show
 from .base.show import NONE
 from .design.design import Design as _Design
 from .design.draft import draft
 from .plans.prepare import prepare
 from .plans.space import Space
 from .verdict.assess import assess as _assess
-from .verdict.record import Assessment as _Assessment
+from .verdict.assessment import Assessment as _Assessment
 from .verdict.result import FigureKey, Result, figure
 from .verdict.verdicts import VERDICTS
 

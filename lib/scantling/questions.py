@@ -24,7 +24,7 @@ from .runs.other_tables import answered
 from .runs.plan_rows import table_of_plans
 from .runs.predict import predict as _predict
 from .runs.read import TableLike, table_of_user
-from .verdict.record import Assessment
+from .verdict.assessment import Assessment
 from .verdict.result import Line
 
 if TYPE_CHECKING:

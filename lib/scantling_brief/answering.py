@@ -20,8 +20,8 @@ from scantling.design.unsettled import SETTLED
 from scantling.plans.prepare import prepare
 
 from .brief import read_brief
-from .questions import command, line
-from .reading import Reading
+from .line import Reading
+from .question_commands import command, line
 
 FILE = "design.yaml"  # what the design is called where nobody keeps it
 UNSETTLED = 3

@@ -22,11 +22,11 @@ from .decisive import (
     near_models_of,
 )
 from .grammar import scan
+from .line import Reading
 from .machine import choose_accelerator, choose_fabric
 from .notes import FACTS, Asked, Clash, Either, Notes
-from .questions import question_of
+from .question_commands import question_of
 from .readers import Chip
-from .reading import Reading
 from .topics import Topic
 
 _wrong = partial(DesignError, "text")

@@ -16,14 +16,14 @@ from scantling.cli.common import check_new
 from scantling.cli.options import JSON
 from scantling.design.design import Design
 from scantling.design.draft import commented, draft
+from scantling.design.line_reading import Read
 from scantling.design.methods import is_posttraining, untuned
-from scantling.design.reading import Read
 from scantling.plans.prepare import prepare
 
 from .answering import answer_of, answered
 from .brief import read_brief
-from .questions import command, line
-from .reading import Reading
+from .line import Reading
+from .question_commands import command, line
 from .weights import SHOWN, Weighed, weightiest
 
 LINES = 20  # of what init prints

@@ -8,7 +8,7 @@ from scantling.base.files import table
 from scantling.base.typed import with_points
 from scantling.catalogue.models.entries import entries
 from scantling.catalogue.stacks import Stack, stacks
-from scantling.design.reading import Read
+from scantling.design.line_reading import Read
 
 from .decisive import NEGATED, TURNED, UNUSED, ask_about
 from .fragments import TIMES, whole_in

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scantling.base.records import Assumed, Lines
-from scantling.design.reading import Read, Unread
+from scantling.design.line_reading import Read, Unread
 
 from .match import Match
 from .readers import Chip

@@ -8,7 +8,7 @@ from scantling.base.records import Assumed, Known
 from scantling.design.design import Design
 from scantling.plans.space import COARSE
 from scantling.verdict.assess import assess, changed
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
 SHOWN = 5
 

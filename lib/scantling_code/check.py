@@ -8,7 +8,7 @@ from os import cpu_count, walk
 from pathlib import Path
 
 from scantling.base.errors import DesignError, plain
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling.base.records import record
 from scantling.base.show import percent
 from scantling.design import file as design_yaml
@@ -17,9 +17,9 @@ from scantling.verdict.assess import assess
 from scantling.verdict.verdicts import VERDICTS, met
 
 from .diff import changes
-from .inputs import design_hash, inputs, moved
 from .lock import ENDING, Lock, lock_path, read_lock
-from .state import KEYS, State, label, same, state
+from .provenance import design_hash, inputs, moved
+from .snapshot import KEYS, State, label, same, state
 
 ENDINGS = (".yaml", ".yml")
 SECTIONS = {"model", "cluster", "job"}  # that every design has

@@ -26,8 +26,8 @@ from .check import Checked, Rules, changed_designs, check as check_paths
 from .diff import Difference, between, diff as diff_designs
 from .lock import ENDING, lock as lock_design, lock_path, read_lock, write_lock
 from .many import assess_many as assess_jobs, can_write, write_table
+from .snapshot import state
 from .sources import design_of, named
-from .state import state
 from .trace import trace as trace_step
 
 _NAME = 9  # width of the names at the left

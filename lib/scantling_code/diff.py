@@ -11,16 +11,16 @@ from typing import Any
 from scantling.advise.comparison import PLAN
 from scantling.base.cells import markdown_cell
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import quantity, show
+from scantling.base.quantities.quantity import quantity, show
 from scantling.base.records import Known, record
 from scantling.base.show import NONE, is_number, params, percent, value_text
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 from scantling.verdict.verdicts import VERDICTS
 
+from .snapshot import KEYS, State, label, same, state
 from .sources import companions
-from .state import KEYS, State, label, same, state
 
 CAUSES = 12  # changes up to which each is a cause of its own, else each section
 MANY = 1e6  # from here a number is said with a suffix

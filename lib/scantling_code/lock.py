@@ -12,11 +12,11 @@ from scantling.base.json import clean
 from scantling.base.records import Known, record
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 from scantling.verdict.verdicts import VERDICTS
 
-from .inputs import Inputs, design_hash, digest, inputs, rounded
-from .state import KEYS, Figure, State, state
+from .provenance import Inputs, design_hash, digest, inputs, rounded
+from .snapshot import KEYS, Figure, State, state
 
 ENDING = ".lock"
 VERSION: Literal[1] = 1

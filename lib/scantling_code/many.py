@@ -26,8 +26,8 @@ from scantling.plans.space import space_of
 from scantling.verdict.assess import assess
 
 from .check import designs_under
-from .inputs import digest, inputs_hash
-from .state import KEYS, state
+from .provenance import digest, inputs_hash
+from .snapshot import KEYS, state
 
 CHUNK = 8  # designs that one task takes
 MAX_TABLE_BYTES = 200_000_000

@@ -13,7 +13,7 @@ from scantling.base.errors import DesignError, plain
 from scantling.base.files import MAX_BYTES
 from scantling.design import file as design_yaml
 from scantling.design.design import Design
-from scantling.design.stream import read
+from scantling.design.file_or_stdin import read
 
 GIT = "git:"
 PATIENCE_S = 30  # for git to answer

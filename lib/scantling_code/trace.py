@@ -23,7 +23,7 @@ from scantling.physics.layout import layers_per_stage, saved_for_weights
 from scantling.physics.pipeline import SCHEDULES
 from scantling.physics.schedule import Layout, lay_out
 from scantling.physics.step import Pace, Step, micro_gathers_s, overall, pace
-from scantling.verdict.record import Assessment, Chosen
+from scantling.verdict.assessment import Assessment, Chosen
 
 COMPUTE = "compute"
 AXES: tuple[str, ...] = (Axis.TP, Axis.CP, Axis.EP, Axis.DP, Axis.PP)

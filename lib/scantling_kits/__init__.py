@@ -13,15 +13,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from scantling.base.errors import DesignError
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
 from .expressible import express
 from .frameworks import FRAMEWORKS
 from .ladder import climb
+from .launch_plan import LAYOUTS, Framework, Gap, LaunchPlan
 from .launched import launch_plan
 from .misfits import Inexpressible
 from .pages import kit, programs
-from .record import LAYOUTS, Framework, Gap, LaunchPlan
 from .smoke import readme as smoke_readme, smoke_assessment
 
 ON = LAYOUTS

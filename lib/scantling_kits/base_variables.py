@@ -8,8 +8,8 @@ to debug later.
 
 from scantling.base.records import Lines
 
-from .record import LaunchPlan
-from .settings import Setting, chosen
+from .launch_plan import LaunchPlan
+from .recipe_settings import Setting, chosen
 from .variables import TORCHES, of, on_gpus
 from .xla_flags import XLA_FLAGS
 

@@ -8,8 +8,8 @@ from scantling.base.show import gigabytes, several, span
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.catalogue.words import Precision
 
+from .launch_plan import LaunchPlan, known
 from .quote import md
-from .record import LaunchPlan, known
 
 SMALL_BYTES = 5e7  # of a part of the memory that is not worth its words
 MEMORY_NAMES = {"optimizer": "fp32 weights and moments"}

@@ -10,7 +10,7 @@ from scantling.cli.common import EXIT, possible
 from scantling.cli.options import FILE, FOLDER
 
 from . import Inexpressible, framework, kits, smoke_kit, write
-from .refusals import ANYWAY, refusal, warning
+from .writable import ANYWAY, refusal, warning
 
 
 @click.command()

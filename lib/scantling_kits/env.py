@@ -5,8 +5,8 @@ only the site can fill in.
 from typing import NamedTuple
 
 from .base_variables import BASE_VARIABLES
-from .record import LaunchPlan
-from .settings import chosen
+from .launch_plan import LaunchPlan
+from .recipe_settings import chosen
 from .values import Var
 from .variables import VARIABLES
 from .xla_flags import XLA_FLAGS

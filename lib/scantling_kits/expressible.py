@@ -5,8 +5,9 @@ from dataclasses import replace
 from functools import lru_cache
 
 from scantling.verdict.assess import assess
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
+from .launch_plan import Framework, Gap, LaunchPlan
 from .launched import launch_plan
 from .misfits import (
     Inexpressible,
@@ -19,7 +20,6 @@ from .misfits import (
     refuse_sites,
 )
 from .nearest import cost_of, faster, launched_as, nearest, newly_missed, rebuilt
-from .record import Framework, Gap, LaunchPlan
 
 
 def express(assessment: Assessment, which: int, framework: Framework, on: str) -> LaunchPlan:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from scantling import catalogue
 from scantling.base.records import record
 
-from .record import LaunchPlan
+from .launch_plan import LaunchPlan
 
 USED = 0.9  # share of a node's cores and memory that a pod asks for
 CORES = r"(\d+)(?:c\b| vCPU| Grace)"  # in the words of a node's row

@@ -12,15 +12,15 @@ from scantling.catalogue.models.patterns import counts_of, layers_of, written
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Sharding
 from scantling.endure.first_step import first_step
-from scantling.plans.words import PlanRow
+from scantling.plans.plan_names import PlanRow
 from scantling.verdict.assess import assess
 from scantling_site.rollout.burn_in import Test, acceptance_limits
 
-from .guide import all_reduce
+from .launch_plan import LaunchPlan, Pins, known
 from .launched import launch_plan
 from .misfits import hard_gaps
 from .nearest import change_of, coherent, pins_of, single
-from .record import LaunchPlan, Pins, known
+from .run_guide import all_reduce
 
 SLOW_START = 2.0  # times the expected first step that still passes: judgement
 FULLER = 1.05  # times the expected memory that still passes: judgement, and never the capacity

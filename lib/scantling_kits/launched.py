@@ -10,13 +10,13 @@ from scantling.physics.cases import devices as devices_of
 from scantling.physics.communication import communication
 from scantling.physics.layout import runs
 from scantling.physics.memory.peak import Memory
+from scantling.verdict.assessment import Assessment, Chosen
 from scantling.verdict.limits import limits
-from scantling.verdict.record import Assessment, Chosen
 from scantling_site.placement import leaf_nodes
 from scantling_site.storage import copies
 
+from .launch_plan import Framework, LaunchPlan, no_reasons
 from .quote import slug
-from .record import Framework, LaunchPlan, no_reasons
 from .values import DeviceMemory, Plan, Survival, Traffic
 
 

@@ -8,7 +8,7 @@ from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
 
 from .frameworks import FRAMEWORKS
-from .record import Framework, Gap, LaunchPlan
+from .launch_plan import Framework, Gap, LaunchPlan
 
 PLAIN = {"attn", "mlp", "moe"}  # blocks of models without a pattern
 

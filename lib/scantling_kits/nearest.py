@@ -15,15 +15,15 @@ from scantling.catalogue.stacks import software_switches
 from scantling.catalogue.words import Recompute, Sharding
 from scantling.design.design import Design
 from scantling.plans.enumerate import divisors
+from scantling.plans.plan_names import KEYS, PlanRow
 from scantling.plans.space import DEFAULT, Space
-from scantling.plans.words import KEYS, PlanRow
 from scantling.verdict.assess import assess
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
+from .launch_plan import Gap, LaunchPlan, Pins
 from .launched import launch_plan
 from .misfits import Inexpressible, hard_gaps, in_words
-from .record import Gap, LaunchPlan, Pins
-from .refusals import refusal, senseless
+from .writable import refusal, senseless
 
 # fields that a design pins: what follows from devices, batch, layout and job is left out
 PINNED = tuple(key for key in KEYS if key not in ("dp", "grad_accum", "layer_split", "precision"))

@@ -6,13 +6,13 @@ from json import dumps
 from typing import Any
 
 from scantling.base.json import clean
+from scantling_site.job_site import site_of
 from scantling_site.rollout.burn_in import scale_up_tests
-from scantling_site.site import site_of
 
 from .budget import checkpoints
 from .ladder import expectations
+from .launch_plan import LaunchPlan
 from .readme import readme
-from .record import LaunchPlan
 from .render import render, source
 from .run_values import run_values
 from .scripts import scripts

@@ -4,12 +4,12 @@ from math import floor
 
 from scantling.base.records import record
 from scantling.base.units import MINUTE_S
+from scantling_site.job_site import site_of
 from scantling_site.scheduler.health import health_checks
-from scantling_site.site import site_of
 
-from .guide import all_reduce
-from .record import LaunchPlan, known
+from .launch_plan import LaunchPlan, known
 from .render import render
+from .run_guide import all_reduce
 
 DIAGNOSIS_S = 2 * MINUTE_S  # dcgmi diag -r 2; -r 1 takes seconds (NVIDIA DCGM user guide)
 WORTH_DIAGNOSIS = 0.01  # share of the time between failures that a diagnosis may take: judgement

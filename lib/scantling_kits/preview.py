@@ -4,11 +4,11 @@ written."""
 from scantling.base.errors import DesignError
 from scantling.base.show import days, percent, seconds, usd
 from scantling.catalogue.stacks import stack as stack_of
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
 from .expressible import express
 from .frameworks import FRAMEWORKS
-from .record import LaunchPlan
+from .launch_plan import LaunchPlan
 
 EQUAL = 1e-9  # share by which two figures of one plan may differ
 

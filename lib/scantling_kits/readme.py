@@ -5,18 +5,18 @@ from typing import NamedTuple
 
 from scantling.base.records import Lines, record
 from scantling.base.show import value_text
-from scantling.plans.words import short
+from scantling.plans.plan_names import short
 
 from .budget import Row, budget, checkpoints
 from .env import Flag, SiteVariable, flags, site
 from .frameworks.megatron_settings import OPTIONS
-from .guide import data, first, network, sites, watch
 from .ladder import Rung
+from .launch_plan import Gap, LaunchPlan
 from .quote import line, md
 from .reasons import Reason, justification
-from .record import Gap, LaunchPlan
-from .settings import Chosen, chosen
-from .tools import tools
+from .recipe_settings import Chosen, chosen
+from .run_guide import data, first, network, sites, watch
+from .run_tools import tools
 from .troubles import Trouble, troubles
 from .values import RunValues, Train, Var
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from scantling.base.show import gigabytes, several
 from scantling.catalogue.words import Offload, Recompute, Sharding
 
-from .record import LaunchPlan
+from .launch_plan import LaunchPlan
 
 FIELDS = (
     "tp",

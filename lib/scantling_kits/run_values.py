@@ -8,8 +8,8 @@ from scantling.catalogue.models.shape import Model
 from scantling.catalogue.scaling_laws import LR_LAWS, learning_rate_advice, peak_learning_rate
 
 from .env import environment
-from .record import SEED, LaunchPlan, norm_epsilon, rotary_base
-from .state import state_bytes
+from .launch_plan import SEED, LaunchPlan, norm_epsilon, rotary_base
+from .rank_state import state_bytes
 from .values import RunValues, Train
 
 TOKENS_A_PARAMETER = 20  # of a run whose design names none

@@ -6,6 +6,7 @@ from math import ceil
 from scantling.base.records import record
 from scantling.base.show import span
 from scantling.base.units import DAY_S, MINUTE_S
+from scantling_site.job_site import HORIZON_DAYS
 from scantling_site.scheduler.request import (
     BAD_START_S,
     LONGEST_JOB_S,
@@ -13,11 +14,10 @@ from scantling_site.scheduler.request import (
     kill_after_s,
     restarts_allowed,
 )
-from scantling_site.site import HORIZON_DAYS
 
 from .kubernetes import pod, remarks
+from .launch_plan import LaunchPlan, known
 from .preflight import preflight_file
-from .record import LaunchPlan, known
 from .render import render
 from .values import RunValues, Var
 

@@ -6,9 +6,9 @@ from typing import Any
 from scantling.catalogue.models.shape import Model
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
-from .record import Framework
+from .launch_plan import Framework
 from .render import render
 
 LAYERS = 4

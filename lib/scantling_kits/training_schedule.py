@@ -2,7 +2,7 @@
 
 from scantling.base.records import record
 
-from .record import LaunchPlan
+from .launch_plan import LaunchPlan
 from .values import RunValues
 
 ENDLESS = 1_000_000  # steps of a run whose design names no tokens

@@ -11,7 +11,7 @@ from scantling.base.records import record
 from scantling.base.show import gigabytes, span
 from scantling.catalogue.words import Precision, Recompute, Sharding
 
-from .record import LaunchPlan, known
+from .launch_plan import LaunchPlan, known
 from .values import Traffic
 
 STATES = ("weights", "gradients", "optimizer", "activations")

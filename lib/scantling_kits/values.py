@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypedDict
 from scantling.base.columns import Column
 from scantling.base.records import record
 from scantling.catalogue.words import MEMORY_PARTS
-from scantling.plans.words import PlanRow
+from scantling.plans.plan_names import PlanRow
 
 
 @record

@@ -11,8 +11,8 @@ from scantling.catalogue.words import Precision
 
 from .frameworks import megatron_core as core
 from .frameworks.maxtext_settings import hardware
-from .record import LaunchPlan
-from .settings import Setting, Value
+from .launch_plan import LaunchPlan
+from .recipe_settings import Setting, Value
 
 MEGATRONS: Lines = ("megatron", "megatron-bridge")
 OWN: Lines = ("fsdp", "ddp", "deepspeed", "accelerate")  # whose training loop is the kit's, or HF's

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from scantling.catalogue.words import Offload, Sharding
 
-from .record import LaunchPlan
-from .settings import Setting, Value
+from .launch_plan import LaunchPlan
+from .recipe_settings import Setting, Value
 
 SINCE = "0.1.0"
 VMEM_DENSE_KIB, VMEM_EXPERTS_KIB = 98304, 81920  # of v6e's on-chip memory, for one operation

@@ -8,7 +8,7 @@ import numpy as np
 from scantling import catalogue
 from scantling.base.columns import Array
 from scantling.base.records import take
-from scantling.catalogue.records import CollectiveSeries
+from scantling.catalogue.rows import CollectiveSeries
 from scantling.physics.collectives import COLLECTIVES, volume
 from scantling.physics.wires import Link, Wires
 from scantling.runs.links import link_of_chip, links_of

@@ -26,8 +26,8 @@ from scantling.physics.step import PARTS, rates, step_time
 from scantling.runs.read import read_runs
 from scantling.runs.to_cases import to_runs
 
+from .log_reading import Believed, Nearby, Reading
 from .point import Point
-from .reading import Believed, Nearby, Reading
 from .step_parts import one, seconds_of
 
 NEAREST = 3

@@ -15,9 +15,9 @@ from scantling.physics import calibration_file
 from . import texts
 from .diagnosis import diagnosed
 from .learning import read_logs
+from .log_reading import Reading
 from .point import Point, Unused, is_table, of_design, of_log, of_table, why_unused
-from .reading import Reading
-from .site import SiteFit, is_measured, site_fit, write
+from .site_calibration import SiteFit, is_measured, site_fit, write
 
 NO_CASE = "its run cannot be computed"
 

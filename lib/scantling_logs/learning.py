@@ -6,7 +6,7 @@ from typing import Any
 
 from scantling.base.errors import DesignError, plain
 
-from .reading import Reading, reading
+from .log_reading import Reading, reading
 from .recognise import contents_of
 
 MOST_FILES = 2000

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from scantling.base.records import record
 
 from .contents import Column
-from .settings import Setting
+from .setting_names import Setting
 
 COUNT = r"(\d{1,15})(?!\d)"  # a longer one is no count
 NUMBER = r"(?<!\d)(?<!\d,)([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"

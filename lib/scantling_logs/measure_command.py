@@ -22,8 +22,8 @@ from scantling.verdict.assess import assess
 
 from . import texts
 from .measure import bench as benches
-from .measure.curves import result, run
 from .measure.kit import write_kit
+from .measure.measurements import result, run
 from .measure.network_price import fabric_price, flap_price
 from .measure.sizes import Product, of_model
 from .measure.worth import worths

@@ -24,17 +24,17 @@ from scantling.physics.gather import stack_of
 from scantling.physics.learned import Marks, marks, priors
 from scantling.physics.step import step_time
 from scantling.runs.read import checked, read_named
-from scantling.runs.table import table_of_cells
+from scantling.runs.run_table import table_of_cells
 from scantling.runs.to_cases import to_runs
 from scantling.verdict.assess import assess
 
 from .constant import Moved
 from .contents import number
+from .log_reading import Planned, Reading, figure
 from .measure.constants_fit import match
-from .reading import Planned, Reading, figure
 from .step_parts import one
 from .text import head
-from .trace import of_trace
+from .trace_constants import of_trace
 
 # whose constants a format's runs have
 STACKS = {

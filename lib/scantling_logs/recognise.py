@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from .contents import Contents
-from .engine import LineReader
 from .file_format import FileFormat
 from .formats import FORMATS, Format
+from .line_reader import LineReader
 from .text import clean, head, wrong_for
 
 LINE = 60_000  # bytes of a line that are looked at, so that a long one hides nothing

@@ -11,7 +11,7 @@ from scantling.base.errors import plain
 from scantling.catalogue.models.entries import id_of, of_shape
 
 from .contents import Column, Contents, number
-from .settings import NOT_SET, Setting
+from .setting_names import NOT_SET, Setting
 from .steady import Steady, differences
 
 PRECISIONS = {

@@ -9,7 +9,7 @@ from scantling.base.columns import Array
 from scantling.base.records import record
 
 from .contents import Column, Contents, Event
-from .goodput import before, since_restart, spent
+from .wall_clock import before, since_restart, spent
 
 ODD = 0.2  # a first step that far outside the range of the others is warm-up
 PAUSE = 3.0  # a step longer than so many medians is a pause (evaluation, checkpoint, straggler)

@@ -8,14 +8,14 @@ from scantling.base.errors import plain
 from scantling.base.show import NONE, count, days, largest, number, percent, several, usd
 from scantling.physics.calibration_file import Override
 from scantling.physics.cases import devices
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
+from .log_reading import Nearby, Reading
 from .measure.network_price import FabricPrice, FlapPrice
 from .measure.points import ConstantEntry, LeftOut, Skipped
 from .measure.worth import Worth
 from .point import Point, Unused
-from .reading import Nearby, Reading
-from .site import Odd
+from .site_calibration import Odd
 from .step_parts import one
 
 MOST_NAMED = 3  # logs and rows of one reason that are named

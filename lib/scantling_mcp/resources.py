@@ -5,11 +5,11 @@ from io import StringIO
 from urllib.parse import unquote
 
 from rich.console import Console
-from scantling.advise.answers import largest_active
+from scantling.advise.extremes import largest_active
 from scantling.base.errors import DesignError
 from scantling.base.json import text as json_text
 from scantling.base.plugins import function
-from scantling.base.quantities.table import table
+from scantling.base.quantities.quantity import table
 from scantling.base.records import record
 from scantling.catalogue.listing import KINDS, listing
 from scantling.cli.summary import full

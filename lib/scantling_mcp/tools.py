@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from scantling.advise import answers
+from scantling.advise import extremes
 from scantling.advise.comparison import compare as side_by_side
 from scantling.advise.diagnose import diagnose as likely_losses
 from scantling.advise.explanation import Explanation, explain as explained
@@ -22,13 +22,13 @@ from scantling.design.unsettled import Unsettled
 from scantling.plans.leaderboard import search as leaderboard
 from scantling.plans.prepare import prepare
 from scantling.verdict.assess import assess as assessed
+from scantling.verdict.assessment import Assessment
 from scantling.verdict.limits import limits
-from scantling.verdict.record import Assessment
 from scantling_brief.brief import read_brief as brief
 from scantling_code.diff import between
-from scantling_code.state import state
+from scantling_code.snapshot import state
 from scantling_kits import Inexpressible, framework, kits, write
-from scantling_kits.refusals import refusal
+from scantling_kits.writable import refusal
 
 from .workspace import Workspace
 
@@ -197,12 +197,12 @@ def compare(given: Compare, workspace: Workspace) -> Answered:
     return answer
 
 
-_QUESTIONS: Mapping[str, Callable[[Design], answers.Answer | None]] = {
-    "longest-sequence": answers.longest_sequence,
-    "biggest-micro-batch": answers.biggest_micro_batch,
-    "fewest-devices": answers.fewest_devices,
-    "largest-model": answers.largest_model,
-    "compute-budget": answers.within_budget_of_compute,
+_QUESTIONS: Mapping[str, Callable[[Design], extremes.Answer | None]] = {
+    "longest-sequence": extremes.longest_sequence,
+    "biggest-micro-batch": extremes.biggest_micro_batch,
+    "fewest-devices": extremes.fewest_devices,
+    "largest-model": extremes.largest_model,
+    "compute-budget": extremes.within_budget_of_compute,
 }
 
 
@@ -224,7 +224,7 @@ def answer(given: Answer, workspace: Workspace) -> Answered:
             )
         return {"question": given.question, "changes": cheaper(now)}
     if given.question == "earliest-finish":
-        reply = answers.earliest_finish(design, given.most_devices)
+        reply = extremes.earliest_finish(design, given.most_devices)
     else:
         reply = _QUESTIONS[given.question](design)
     return {"question": given.question, "value": None, **(reply or {})}

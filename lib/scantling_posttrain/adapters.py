@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from scantling.base.columns import Column
 from scantling.blocks.attention import Softmax
+from scantling.blocks.block_table import Shape
 from scantling.blocks.mlp import Mlp
 from scantling.blocks.moe import Moe
-from scantling.blocks.table import Shape
 
 
 class Adapted(NamedTuple):

@@ -27,7 +27,7 @@ from . import texts
 from .constants import Constants, constants
 from .inputs import Notes, Rollout, adapters_of, rollout_of, samples_of
 from .layouts import Layout, layouts, trainer_on, varied
-from .record import Other, Posttrained, Varied
+from .posttrained import Other, Posttrained, Varied
 from .trainer import BATCH, Trainer, loader, trainer_of, tuning_of, twin
 from .tuning import trained_parameters
 

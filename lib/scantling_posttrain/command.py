@@ -18,7 +18,7 @@ from scantling.design.design import Design
 from scantling.verdict.verdicts import EXIT, VERDICTS
 
 from .answering import posttrain
-from .record import Posttrained
+from .posttrained import Posttrained
 
 WIDTH = 9  # of a line's name
 COLOURS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}

@@ -3,10 +3,10 @@
 import numpy as np
 from scantling.base.columns import Column
 from scantling.blocks.attention import Attention, Softmax
+from scantling.blocks.block_table import Shape
 from scantling.blocks.head import Head
 from scantling.blocks.mla import Mla
 from scantling.blocks.moe import Moe
-from scantling.blocks.table import Shape
 from scantling.catalogue.models.shape import as_floats, flops_per_token, parameters
 from scantling.physics.cases import Chip
 

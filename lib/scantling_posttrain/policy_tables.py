@@ -11,7 +11,7 @@ from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.physics.cases import Cases
 from scantling.runs.read import checked
-from scantling.runs.table import table_of_cells
+from scantling.runs.run_table import table_of_cells
 from scantling.runs.to_cases import to_runs
 
 from .constants import Constants
@@ -19,7 +19,7 @@ from .engine import engine_of
 from .names import model_id
 from .policy import BROADCAST, IPC, Policy
 from .rollout import Drawn, Engine
-from .tables import Cells, number, precision_of, sharding_of, stack_of, text
+from .tuning_cases import Cells, number, precision_of, sharding_of, stack_of, text
 
 PROMPT = 130.0  # tokens of a question with its instruction, where none is printed (judgement)
 SHARE_OF_CAP = 0.2  # of the longest response that the mean one has, where none is printed,

@@ -10,8 +10,8 @@ from scantling.base.records import record
 from .constants import Constants, constants
 from .policy import phases
 from .policy_tables import PolicyRows, read_policy_rows
-from .tables import Rows, read_rows
 from .tuning import held, spent, weights_sent_s
+from .tuning_cases import Rows, read_rows
 
 GB = 1e9
 COLUMNS = (

@@ -16,7 +16,7 @@ from scantling.design.methods import method_of, untuned
 from scantling.plans.prepare import prepare
 
 from .answering import posttrain
-from .record import Posttrained
+from .posttrained import Posttrained
 
 MICRO_TOKENS = 2  # rows of the longest sample that a device of a cp group takes at once
 PROMPT_ROOM = 8  # times the mean prompt that the longest one may have: longer ones are dropped

@@ -17,15 +17,15 @@ from scantling.physics.gather import Situation, situation
 from scantling.physics.memory.chance import most_bytes, oom_probability, spread
 from scantling.physics.memory.peak import capacity
 from scantling.plans.evaluate import column_of, legal, ranked
+from scantling.plans.plan_names import as_dict, plan_at, short
 from scantling.plans.prepare import prepare
 from scantling.plans.space import offered, space_of
-from scantling.plans.words import as_dict, plan_at, short
 
 from .adapters import Targets
 from .constants import Constants
 from .inputs import Adapters
-from .settings import Tuning
 from .tuning import Held, Spent, held, spent
+from .tuning_columns import Tuning
 
 OWN = ("method", "adapter", "data", "rollout", "tokens")  # of a job, that the twin has otherwise
 MANY = 64  # devices

@@ -24,7 +24,7 @@ from scantling.physics.step import Step, device_params, step_time
 
 from .adapters import adapted, adapter_flops, adapter_parameters
 from .constants import Constants
-from .settings import Tuning
+from .tuning_columns import Tuning
 
 SCALE_BITS = 0.127  # of a weight of 4 bits (QLoRA, section 3)
 UNPACKED_BYTES = 2.0  # of a weight in the format of the products

@@ -11,19 +11,19 @@ from typing import Any
 from scantling.base.displayed import Cells, Displayed, cell
 from scantling.base.errors import DesignError
 from scantling.base.records import Record, record
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
 from .calendar import Calendar, calendar
 from .domains import Domains, domains
 from .evolution.evolution import Evolution, evolution
+from .job_site import Site, site_of
 from .network.network import Network, network
 from .placement import Placement, placement
 from .planes.planes import Planes, planes
 from .recovery_ladder import Recovery, recovery
 from .risks.register import Risks, risks
-from .rollout.rollout import Rollout, rollout
+from .rollout.first_week import Rollout, rollout
 from .scheduler.scheduler import Scheduler, scheduler
-from .site import Site, site_of
 from .storage import Stores, stores
 
 PARTS: dict[str, Callable[[Site], Record]] = {

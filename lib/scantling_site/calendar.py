@@ -10,14 +10,14 @@ from scantling.base.records import Known, Lines, Record, record
 from scantling.base.units import DAY_S
 from scantling.catalogue.words import DEGREES
 from scantling.endure.first_step import BY_RECOVERY
-from scantling.plans.words import fields_of_plan
+from scantling.plans.plan_names import fields_of_plan
 from scantling.verdict.assess import assess
 from scantling.verdict.numbers import useful_s
 
 from .corpus_stages import pipeline
 from .evolution.change import RESIZED, unsaid
-from .rollout.rollout import rollout
-from .site import Site, site_of
+from .job_site import Site, site_of
+from .rollout.first_week import rollout
 
 MOMENT = 1e-9  # days: what is left by rounding
 AXES = (*DEGREES, "sharding")

@@ -4,7 +4,7 @@ much."""
 from scantling.base.records import Record, record
 from scantling.base.units import DAY_S, HOUR_S
 
-from .site import Site
+from .job_site import Site
 
 
 @record

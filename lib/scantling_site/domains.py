@@ -14,8 +14,8 @@ from scantling.endure.reliability import GOES_ON
 from .constants import CONSTANTS
 from .fabric.build import built, slices_of
 from .facts import number, source
+from .job_site import Run, Site
 from .placement import blocks
-from .site import Run, Site
 
 LLAMA3_DAYS = 54.0
 LLAMA3_DEVICES = 16_384

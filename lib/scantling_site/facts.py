@@ -4,7 +4,7 @@ from functools import cache
 from math import isnan
 
 from scantling import catalogue
-from scantling.catalogue.records import Fact
+from scantling.catalogue.rows import Fact
 
 
 def number(id: str) -> float:

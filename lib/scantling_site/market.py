@@ -8,10 +8,10 @@ from typing import TypedDict
 from scantling import catalogue
 from scantling.base.records import Known, Lines, Record, record
 from scantling.base.show import several, usd
-from scantling.catalogue.records import Storage
+from scantling.catalogue.rows import Storage
 from scantling.design.cluster import Cluster
 
-from .site import Site
+from .job_site import Site
 
 TIB = 2.0**40
 MONTH_DAYS = 365.25 / 12

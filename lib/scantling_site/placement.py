@@ -21,7 +21,7 @@ from scantling.physics.cases import Cases
 from scantling.physics.traffic import expert_copies
 
 from .fabric.build import built
-from .site import Site
+from .job_site import Site
 
 AXES = KIT = ("tp", "cp", "dp", "pp")
 LLAMA3 = ("tp", "cp", "pp", "dp")

@@ -11,11 +11,11 @@ from scantling.base.displayed import Figures
 from scantling.base.records import Known
 from scantling.base.units import DAY_S
 from scantling.endure.cost import Z80, to_plan_for
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 from scantling.verdict.result import Contribution, Promise, Result
 
+from .job_site import Site, site_of
 from .risks.register import Risk, adds, risks
-from .site import Site, site_of
 
 DRAWS = 8192
 SEED = 0

@@ -10,7 +10,7 @@ from scantling.base.show import share
 from scantling.endure.first_step import first_step
 from scantling.endure.scale import Rung
 
-from .site import Site
+from .job_site import Site
 
 HALF = 0.5
 

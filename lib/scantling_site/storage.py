@@ -17,6 +17,7 @@ from scantling.endure.reliability import Endurance
 
 from .constants import CONSTANTS
 from .corpus_stages import Pipeline, pipeline
+from .job_site import Run, Site, ettr
 from .market import (
     FILE_SYSTEM,
     MONTH_DAYS,
@@ -27,7 +28,6 @@ from .market import (
     offers,
     provider_of,
 )
-from .site import Run, Site, ettr
 
 BURST = "burst"
 

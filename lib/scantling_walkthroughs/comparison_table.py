@@ -6,7 +6,7 @@ from typing import Any
 
 from scantling.base.show import percent, shown
 
-from . import show
+from . import question_pages
 
 _HEAD = ("", "the kit", "published", "error", "source")
 
@@ -66,8 +66,8 @@ class Comparison:
         return "\n".join(rows)
 
     def _repr_html_(self) -> str:
-        table = show.part("table", _HEAD, self._cells(), (0, 4))
-        return show.block(table)
+        table = question_pages.part("table", _HEAD, self._cells(), (0, 4))
+        return question_pages.block(table)
 
 
 def compare(*rows: Row | tuple[Any, ...]) -> Comparison:

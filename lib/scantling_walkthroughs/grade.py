@@ -11,9 +11,9 @@ from scantling.base import show as base_show
 from scantling.base.errors import DesignError
 from scantling.base.show import number
 
-from . import show
-from .answers import answer_as_text, right_answer as right_answer
+from . import question_pages
 from .question import BAD, NEAR, OPEN, RIGHT, SLIP, WRONG, Choice, Explain, Number, Plan, Question
+from .right_answers import answer_as_text, right_answer as right_answer
 from .texts import small_size
 from .typed import FACTORS, confusions, read_keys, read_number, read_plan
 
@@ -41,12 +41,12 @@ class Verdict:
         return self.status == RIGHT
 
     def __str__(self) -> str:
-        return show.verdict_text(self)
+        return question_pages.verdict_text(self)
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return show.block(show.verdict_part(self))
+        return question_pages.block(question_pages.verdict_part(self))
 
 
 _PARTS = ("weights", "gradients", "optimizer", "activations", "other")
@@ -69,7 +69,7 @@ def grade(question: Question, answer: Any, mine: Collection[int] | None = None) 
     question of no known kind."""
     if unanswered(answer):
         blank = answer is ... or answer is None
-        says = "" if blank else f"Type an answer: {show.wanted(question)}."
+        says = "" if blank else f"Type an answer: {question_pages.wanted(question)}."
         return Verdict(question=question, answer=None, status=OPEN, says=says)
     match question:
         case Number():

@@ -8,7 +8,7 @@ from typing import Any
 
 from scantling.base.records import record
 
-from . import show
+from . import question_pages
 from .grade import grade
 from .question import Question
 from .rubric import LEVELS, Axis, Level, level_of, rubric
@@ -120,27 +120,27 @@ class Scorecard:
         session = self.session
         best = {name: session.last(name) for name in self.credits}
         if not any(best.values()):
-            return show.style() + show.block(self._rubric())
+            return question_pages.style() + question_pages.block(self._rubric())
         cards = map(
             self._open_card, session.walkthrough.questions if session.mode == "blank" else ()
         )
         questions = []
         for name, credit in self.credits.items():
             minute = f"{session.at[name]:.0f}" if name in session.at else ""
-            questions.append((name, show.mark(best[name]), f"{credit:.2f}", minute))
+            questions.append((name, question_pages.mark(best[name]), f"{credit:.2f}", minute))
         axes = []
         for axis in self.axes:
             bar_em = f"{5 * axis.points / axis.most:.2f}"
             axes.append((axis.axis.name, axis.points_text, bar_em, axis.shows))
         headline = f"{self.points:.1f} of {self.most:.0f} points: {self.level.name}"
-        body = show.part("scorecard", headline, self, axes, questions, "".join(cards))
-        return show.style() + show.block(body)
+        body = question_pages.part("scorecard", headline, self, axes, questions, "".join(cards))
+        return question_pages.style() + question_pages.block(body)
 
     def _open_card(self, q: Question) -> str:
         """A question of a blank with its verdict and the worked answer."""
         verdict = self.session.last(q.id) or grade(q, None)
-        inside = show.ask_part(q) + show.verdict_part(verdict)
-        return show.part("card", inside + show.answer_part(q))
+        inside = question_pages.ask_part(q) + question_pages.verdict_part(verdict)
+        return question_pages.part("card", inside + question_pages.answer_part(q))
 
     def _rubric(self) -> str:
         """What is looked for on every axis: for somebody who has not answered yet, or reads the
@@ -150,7 +150,7 @@ class Scorecard:
             "levels": list(map(asdict, rubric()[1])),
             "costs": COSTS,
         }
-        return show.part("rubric", show.packed(data), list(LEVELS), self)
+        return question_pages.part("rubric", question_pages.packed(data), list(LEVELS), self)
 
 
 def _why(session: Any, q: Question) -> str:

@@ -14,10 +14,10 @@ from typing import Any
 
 from scantling.base.displayed import Html, markdown
 
-from . import show
-from .answers import right_answer
+from . import question_pages
 from .grade import Verdict, grade, unanswered
 from .question import OPEN, Question, Walkthrough
+from .right_answers import right_answer
 from .scorecard import COSTS, Scorecard
 
 MODES = ("student", "instructor", "blank")
@@ -39,26 +39,28 @@ class Card:
         s = self.session
         q = self.question
         v = self.verdict
-        lines = [show.ask_text(q)]
+        lines = [question_pages.ask_text(q)]
         if s.mode == "blank":
             lines += [f"Noted: {v.answer}"] if v.status != OPEN else []
         elif v.status == OPEN:
             lines.append(
-                f"[{show.wanted(q)}] hint({q.id!r}) gives hints one by one, answer({q.id!r}) the "
-                "worked answer"
+                f"[{question_pages.wanted(q)}] hint({q.id!r}) gives hints one by one, "
+                f"answer({q.id!r}) the worked answer"
             )
         else:
-            lines += [str(v), *([show.answer_text(q)] if s.mode == "instructor" else ())]
+            lines += [str(v), *([question_pages.answer_text(q)] if s.mode == "instructor" else ())]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         s = self.session
-        return show.card(self.question, self.verdict, s.mode, s.hints.get(self.question.id, 0))
+        return question_pages.card(
+            self.question, self.verdict, s.mode, s.hints.get(self.question.id, 0)
+        )
 
 
 def _paragraph(text: str) -> Html:
     """A paragraph of markdown."""
-    return Html(html=show.block(markdown(text)), words=text)
+    return Html(html=question_pages.block(markdown(text)), words=text)
 
 
 def _html_of(part: Any) -> str:
@@ -101,7 +103,7 @@ class Session:
 
     def _repr_html_(self) -> str:
         w = self.walkthrough
-        return show.style() + show.block(
+        return question_pages.style() + question_pages.block(
             f"<p>{len(w.asks)} questions · {w.minutes} minutes · {self.mode}</p>"
         )
 
@@ -138,7 +140,7 @@ class Session:
         """The worked answer of a question."""
         q = self.walkthrough.question(ident)
         self.hints[ident] = len(q.hints)
-        return _paragraph(show.answer_text(q))
+        return _paragraph(question_pages.answer_text(q))
 
     def work(self, ident: str, *parts: Any) -> Html | None:
         """What belongs behind the fold of a question: texts, pictures, tables, in their order; its
@@ -161,9 +163,9 @@ class Session:
             html.append(f'<div class="scl-take"><p><strong>Takeaway</strong></p>{take}</div>')
             text.append(f"Takeaway: {q.takeaway}")
         opened = self.mode == "instructor" or any(v.right for v in self.log.get(ident, ()))
-        fold = show.part("fold", "Work it", "".join(html), "scl-work", opened)
+        fold = question_pages.part("fold", "Work it", "".join(html), "scl-work", opened)
         words = "\n".join(["Work it", *text]) if opened else "Work it: folded"
-        return Html(html=show.block(fold), words=words)
+        return Html(html=question_pages.block(fold), words=words)
 
     def scorecard(self) -> Scorecard:
         """Points by axis of the rubric, the level they amount to, and what to do again."""

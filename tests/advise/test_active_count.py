@@ -3,7 +3,7 @@ alone."""
 
 import pytest
 from scantling import Design, assess
-from scantling.advise.answers import largest_active
+from scantling.advise.extremes import largest_active
 
 BY_SIZE = (
     "model: {{size: 40e9, moe: true}}\ncluster: {{accelerator: h100-sxm, devices: "

@@ -7,7 +7,7 @@ import math
 
 import pytest
 from scantling import Design, assess
-from scantling.advise.batch import batch_guide
+from scantling.advise.batch_size import batch_guide
 from scantling.catalogue.scaling_laws import batch_size
 
 TEXT = (

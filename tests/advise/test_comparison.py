@@ -6,7 +6,7 @@ import json
 
 import pytest
 from scantling import Design, DesignError, assess, compare, explain
-from scantling.base.quantities import table as quantities
+from scantling.base.quantities import quantity as quantities
 from scantling.cli import main
 from scantling.physics.constants import PRIORS
 

@@ -9,7 +9,7 @@ from scantling import Design, assess
 from scantling.advise.diagnose import FASTER, SLOWER, diagnose, losses
 from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
-from scantling.plans.words import pins_of
+from scantling.plans.plan_names import pins_of
 
 DENSE = (
     "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 256}\njob: {seq_len: "

@@ -6,8 +6,8 @@ import re
 
 import pytest
 from scantling import Design, assess
-from scantling.advise.answers import to_loss
-from scantling.advise.batch import batch_guide
+from scantling.advise.batch_size import batch_guide
+from scantling.advise.extremes import to_loss
 from scantling.catalogue.scaling_laws import learning_rate_advice, loss, tokens_for_loss
 from scantling.cli.app import main
 

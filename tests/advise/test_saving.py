@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from scantling.advise.answers import fewest_devices
 from scantling.advise.design_json import as_dict
+from scantling.advise.extremes import fewest_devices
 from scantling.advise.fixes import cheaper
 from scantling.advise.saving import WORTH, saving
 from scantling.design.design import Design

@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scantling import Design, assess
-from scantling.advise import answers, sensitivity, sweeps
-from scantling.advise.batch import reshapes_of
+from scantling.advise import extremes, sensitivity, sweeps
+from scantling.advise.batch_size import reshapes_of
 from scantling.base.errors import DesignError
 from scantling.catalogue.scaling_laws import compute_optimal
 from scantling.plans import space as plans
@@ -98,7 +98,7 @@ def test_a_map_of_many_designs_is_near_the_exact_one():
 
 
 def test_the_longest_sequence_fits_and_the_next_does_not():
-    best = answers.longest_sequence(D)
+    best = extremes.longest_sequence(D)
     pins = {f"plan.{k}": assess(D).plan[k] for k in ("tp", "pp", "cp", "dp", "ep", "sharding")}
     at = lambda seq: assess(D.change({**pins, "job.seq_len": seq}))  # noqa: E731
     fits = at(best["seq_len"])
@@ -112,19 +112,19 @@ def test_the_longest_sequence_fits_and_the_next_does_not():
 @pytest.mark.slow
 def test_the_fewest_devices_and_one_node_less():
     d = D.change({"constraints.deadline_days": 25})
-    n = answers.fewest_devices(d)["devices"]
+    n = extremes.fewest_devices(d)["devices"]
     assert assess(d.change({"cluster.devices": n})).met
     assert not assess(d.change({"cluster.devices": n - 8})).met
-    assert answers.fewest_devices(d.change({"constraints.deadline_days": 1e-3})) is None
+    assert extremes.fewest_devices(d.change({"constraints.deadline_days": 1e-3})) is None
 
 
 def test_the_biggest_micro_batch():
-    best = answers.biggest_micro_batch(D)
+    best = extremes.biggest_micro_batch(D)
     assert best["memory_share"] <= 1 and best["micro_batch"] >= assess(D).plan["micro_batch"]
 
 
 def test_the_earliest_finish_is_no_later_than_any_count_tried():
-    best = answers.earliest_finish(D, most_devices=256)
+    best = extremes.earliest_finish(D, most_devices=256)
     assert best["days"] <= min(
         assess(D.change({"cluster.devices": n})).days for n in (64, 128, 256)
     )
@@ -134,13 +134,13 @@ def test_the_earliest_finish_is_no_later_than_any_count_tried():
 def test_the_earliest_finish_is_no_hidden_cap():
     """ "`earliest-finish` -> 33.6 days, 2,048 devices, "no other constraint". Same file: 3072 ->
     29.6 days; 4096 -> 20.2 days. Silent cap at 4x the design's own devices"."""
-    best = answers.earliest_finish(D)
+    best = extremes.earliest_finish(D)
     own = assess(D).resolved.cluster.devices
     for times in (2, 4, 6, 8, 16, 32, 64):
         a = assess(D.change({"cluster.devices": own * times}))
         assert not a.met or a.days >= best["days"] * 0.999, times
     assert "searched up to" in best["bound"]
-    capped = answers.earliest_finish(D, most_devices=2 * own)
+    capped = extremes.earliest_finish(D, most_devices=2 * own)
     assert capped["devices"] == 2 * own
     assert capped["bound"].startswith(f"the {2 * own:,} devices that are allowed")
 
@@ -157,7 +157,7 @@ def test_the_earliest_finish_is_no_hidden_cap():
 )
 def test_answers_keep_every_stated_constraint(question, field, stricter):
     d = D.change(stricter)
-    said = getattr(answers, question)(d)
+    said = getattr(extremes, question)(d)
     (limit,) = stricter.values()
     assert said[field] <= limit
     assert said["verdict"] in ("feasible", "feasible-at-risk")
@@ -166,20 +166,20 @@ def test_answers_keep_every_stated_constraint(question, field, stricter):
 
 def test_the_bound_of_an_answer_is_what_stops_the_next():
     d = D.change({"constraints.deadline_days": 25})
-    said = answers.fewest_devices(d)
+    said = extremes.fewest_devices(d)
     assert f"with {said['devices'] - 8:,}: deadline" in said["bound"]
 
 
 def test_racks_are_counted_whole():
     """ "`fewest-devices` says 984 devices, dp 123" on NVL72; 4,096/72 = 56.9 racks"."""
     rack = D.change({"cluster": {"accelerator": "gb200-nvl72", "devices": 4096}})
-    for question in (answers.fewest_devices, answers.earliest_finish):
+    for question in (extremes.fewest_devices, extremes.earliest_finish):
         assert question(rack)["devices"] % 72 == 0
 
 
 def test_the_largest_model_by_the_deadline():
     d = D.change({"constraints.deadline_days": 30})
-    best = answers.largest_model(d)
+    best = extremes.largest_model(d)
     assert (
         9e9 < best["params"] < 16e9 and best["days"] <= 30
     )  # the 8B takes 19 of the 30 days: about 1.5 times its size
@@ -188,7 +188,7 @@ def test_the_largest_model_by_the_deadline():
 @pytest.mark.slow
 def test_a_compute_budget_becomes_size_and_tokens():
     d = D.change({"constraints.deadline_days": 30})
-    got = answers.within_budget_of_compute(d)
+    got = extremes.within_budget_of_compute(d)
     assert 29 < got["days"] <= 30 and "deadline: " in got["bound"]  # shapes go in steps
     size, tokens = compute_optimal(got["compute_flops"])
     assert got["params"] == pytest.approx(float(size), rel=1e-6) and got["tokens"] == pytest.approx(
@@ -211,9 +211,9 @@ def test_a_compute_budget_where_the_designs_own_model_has_no_plan():
         }
     )
     assert assess(d).verdict == "impossible"
-    got = answers.within_budget_of_compute(d)
+    got = extremes.within_budget_of_compute(d)
     assert 26 < got["days"] <= 30  # a hidden size of 2,048 or 2,560: a tenth of the time
-    scaled = answers.by_scaling_laws(d)["rows"]
+    scaled = extremes.by_scaling_laws(d)["rows"]
     (same,) = (row for row in scaled if row["law"] == got["law"])
     for name in ("params", "days", "cost_usd", "mfu", "mfu_shown"):
         assert same[name] == got[name]
@@ -236,7 +236,7 @@ def test_a_compute_budget_in_four_bits_may_pass_the_peak_of_sixteen():
             "constraints": {"deadline_days": 10},
         }
     )
-    got = answers.within_budget_of_compute(d)
+    got = extremes.within_budget_of_compute(d)
     assert 9 < got["likely"]["days"] <= 10
     assert "deadline" in got["bound"]
 
@@ -278,7 +278,7 @@ def test_a_budget_of_compute_by_the_laws_and_by_the_answer_is_one():
             "constraints": {"deadline_days": 21},
         }
     )
-    got = answers.within_budget_of_compute(d)
-    (same,) = (r for r in answers.by_scaling_laws(d)["rows"] if r["law"] == got["law"])
+    got = extremes.within_budget_of_compute(d)
+    (same,) = (r for r in extremes.by_scaling_laws(d)["rows"] if r["law"] == got["law"])
     for name in ("params", "tokens", "days", "cost_usd", "likely", "mfu_shown", "plan"):
         assert same[name] == got[name], name

@@ -11,8 +11,8 @@ from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
 from scantling_code.diff import INTERACTION, KEYS, diff
+from scantling_code.snapshot import state
 from scantling_code.sources import design_of
-from scantling_code.state import state
 
 BASE = {
     "model": "llama-2-13b",

@@ -7,7 +7,7 @@ import mistune
 import numpy as np
 import pytest
 from scantling.base.cells import markdown_cell, spreadsheet_cell
-from scantling.runs.table import to_csv
+from scantling.runs.run_table import to_csv
 
 NAMES = (
     "=cmd|' /C calc'!A0",

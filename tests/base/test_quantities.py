@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scantling.advise.computed_by import computed_by
-from scantling.base.quantities.table import Quantity, band, quantity, show, table
+from scantling.base.quantities.quantity import Quantity, band, quantity, show, table
 from scantling.base.show import number
 from scantling.design.design import Design
 

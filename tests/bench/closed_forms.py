@@ -204,7 +204,7 @@ def saved_bytes_per_layer(
 
     Parameters
     ----------
-    shape : blocks.table.Shape
+    shape : blocks.block_table.Shape
         Columns work. Expert layers are not counted here.
     tokens, seq_len : int or array
         Tokens in the micro-batch, and in one sequence.

@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from scantling_widgets import resources
+from scantling_widgets import shipped_files
 from scantling_widgets.desk.desk import DeskPane
 from scantling_widgets.pages import servers, site
 
@@ -54,7 +54,7 @@ def said(name: str, times: list[float]) -> str:
 
 def kernel_ms(field: str) -> list[float]:
     """Time of each move of a slider without a browser [ms]."""
-    desk, times = DeskPane(resources.example()), []
+    desk, times = DeskPane(shipped_files.example()), []
     name = field.replace("job", desk.session.now.resolved.job_path, 1)
     for i in range(MOVES):
         control = desk.controls.form.field(name)
@@ -98,9 +98,9 @@ def main() -> int:
             desk = DeskPage(context.new_page()).open(stack.enter_context(serving(folder / "site")))
             desk.page.wait_for_function("() => document.documentElement.dataset.ready")
             show("no server", desk)
-        page = stack.enter_context(servers.voila_page(resources.example(), port=9420))
+        page = stack.enter_context(servers.voila_page(shipped_files.example(), port=9420))
         show("page", DeskPage(context.new_page()).open(page.url))
-        lab = stack.enter_context(servers.jupyter_lab(resources.example(), folder, port=9410))
+        lab = stack.enter_context(servers.jupyter_lab(shipped_files.example(), folder, port=9410))
         desk = DeskPage(context.new_page())
         desk.page.goto(lab.url, wait_until="domcontentloaded")
         desk.page.get_by_text("Idle", exact=False).first.wait_for(timeout=120_000)

@@ -34,7 +34,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 from scantling import catalogue
-from scantling.runs.compare import baseline, spread
+from scantling.runs.accuracy import baseline, spread
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 from scantling.runs.to_cases import to_runs

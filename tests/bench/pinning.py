@@ -28,9 +28,9 @@ from scantling.catalogue.words import RECOMPUTES, SHARDINGS, Recompute
 from scantling.design.design import Design
 from scantling.physics.gather import situation
 from scantling.plans.evaluate import Search
+from scantling.plans.plan_names import PlanRow
 from scantling.plans.prepare import prepare
 from scantling.plans.space import DEFAULT, WIDE, offered
-from scantling.plans.words import PlanRow
 from scantling.verdict.assess import choose
 
 HERE = Path(__file__).resolve().parents[2]

@@ -18,7 +18,7 @@ import numpy as np
 from scantling_posttrain.constants import HERE, Constants, constants, priors, ranges
 from scantling_posttrain.policy_tables import read_policy_rows
 from scantling_posttrain.predict import policy_answers, tuning_answers
-from scantling_posttrain.tables import read_rows
+from scantling_posttrain.tuning_cases import read_rows
 
 SPEED = (  # constants that a fit moves; the others stand by their sources
     "adapter_passes",

@@ -17,7 +17,7 @@ from pathlib import Path
 from scantling import Design, DesignError, assess
 from scantling.base.files import csv_rows
 from scantling.catalogue import HERE
-from scantling.plans.words import short
+from scantling.plans.plan_names import short
 
 FOLDER = Path(__file__).parents[2] / "gallery/predictions"
 MACHINES = {"rubin": 1152, "mi455x": 1152, "tpu-v7x": 1024, "trn3": 1152}  # id: devices

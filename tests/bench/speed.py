@@ -18,9 +18,9 @@ from scantling.physics.step import step_time
 from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.evaluate import CHUNK, find
+from scantling.plans.plan_names import plan_at
 from scantling.plans.prepare import prepare
 from scantling.plans.stream import search_space
-from scantling.plans.words import plan_at
 from scantling.verdict.assess import assess
 
 CASE = (

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from pages import Page
 from scantling.physics import bands
-from scantling.runs.compare import baseline
+from scantling.runs.accuracy import baseline
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 from scantling_widgets.pages import validation_page

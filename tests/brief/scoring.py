@@ -12,7 +12,7 @@ from scantling.design.draft import draft
 from scantling.design.methods import is_posttraining, untuned
 from scantling.plans.prepare import prepare
 from scantling_brief.brief import read_brief
-from scantling_brief.questions import command
+from scantling_brief.question_commands import command
 
 FILE = "FILE"
 # what follows from other words, or is the name to show

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import scantling
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling.base.records import at
 from scantling.design.design import Design
 

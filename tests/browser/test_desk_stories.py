@@ -6,7 +6,7 @@ import re
 
 import pytest
 import scantling
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling.design.design import Design
 
 from .conftest import DESIGN

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import nbformat
 import pytest
-from scantling_widgets import resources
+from scantling_widgets import shipped_files
 
 from .browsing import PATIENCE_MS
 from .conftest import ROOT
 
 pytestmark = pytest.mark.browser
-BOOK = resources.notebook("design_desk").parent / "reference" / "15_desk_of_your_own.ipynb"
+BOOK = shipped_files.notebook("design_desk").parent / "reference" / "15_desk_of_your_own.ipynb"
 STANDS = "() => document.querySelectorAll('.sd-part .sd-chart[data-revision] svg').length >= 2"
 
 

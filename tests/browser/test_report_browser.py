@@ -14,7 +14,7 @@ from scantling_widgets import report
 from scantling_widgets.pages import gallery
 from scantling_widgets.report import compare, paper
 from scantling_widgets.report.page import document
-from scantling_widgets.resources import example
+from scantling_widgets.shipped_files import example
 
 pytestmark = pytest.mark.browser
 

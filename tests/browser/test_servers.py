@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from scantling_widgets import resources
+from scantling_widgets import shipped_files
 from scantling_widgets.pages import servers
 
 from .conftest import isolated
@@ -31,7 +31,7 @@ def test_the_command_prints_an_address_and_ends_cleanly(command, tmp_path):
         "-m",
         "scantling",
         command,
-        str(resources.example()),
+        str(shipped_files.example()),
         "--port",
         "9450",
         "--no-browser",
@@ -64,7 +64,7 @@ def test_the_command_prints_an_address_and_ends_cleanly(command, tmp_path):
                     f"{base}/api/status?token={token}", timeout=30
                 ) as answer:
                     assert json.loads(answer.read())["kernels"] == 0
-                assert (folder / servers.BOOK).read_bytes() == resources.notebook(
+                assert (folder / servers.BOOK).read_bytes() == shipped_files.notebook(
                     "design_desk"
                 ).read_bytes()
             process.send_signal(signal.SIGTERM)

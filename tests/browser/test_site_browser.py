@@ -17,7 +17,7 @@ from pages import Page
 from scantling.advise.comparison import flat
 from scantling_logs.learning import read_log
 from scantling_logs.point import of_design
-from scantling_logs.site import calibration
+from scantling_logs.site_calibration import calibration
 from scantling_widgets.desk import link
 from scantling_widgets.pages import site
 from scantling_widgets.report import Report

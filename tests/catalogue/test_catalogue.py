@@ -14,7 +14,7 @@ from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.catalogue.listing import listing
 from scantling.catalogue.load import VERIFIED, CatalogueError, filled
-from scantling.catalogue.records import Optimizer
+from scantling.catalogue.rows import Optimizer
 
 FILES = sorted({c["file"] for c in catalogue.columns()})
 KEYS = {

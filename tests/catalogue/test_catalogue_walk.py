@@ -22,9 +22,9 @@ from scantling.plans.space import Space
 from scantling_kits import kits
 from scantling_kits.misfits import Inexpressible
 from scantling_site import part
+from scantling_site.job_site import site_of
 from scantling_site.network.traffic import trust
 from scantling_site.risks.machines import slow_network
-from scantling_site.site import site_of
 
 MODEL = "llama-3.1-8b"
 TECHNOLOGIES = {"infiniband", "ethernet", "efa", "slingshot", "omni-path", "jupiter"}

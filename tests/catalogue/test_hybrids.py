@@ -15,7 +15,7 @@ from scantling.base.errors import DesignError
 from scantling.base.files import csv_rows
 from scantling.catalogue.models.entries import build_model
 from scantling.catalogue.models.hf import from_hf
-from scantling.catalogue.models.kinds import COUNTED_AS
+from scantling.catalogue.models.pattern_words import COUNTED_AS
 from scantling.catalogue.models.patterns import layers_of, written
 from scantling.catalogue.models.shape import (
     block_counts,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scantling.base.errors import DesignError
-from scantling.catalogue.models.check import check_model
+from scantling.catalogue.models.dimension_checks import check_model
 from scantling.catalogue.models.dimensions import GATED
 from scantling.catalogue.models.entries import build_model, entries, entry, model, models
 from scantling.catalogue.models.hf import from_hf

@@ -308,7 +308,7 @@ def test_design_prints_json_alone(write):
 def test_design_from_stdin_and_in_words(write):
     p = process("design", "-", "--full", input=LLAMA)
     assert p.returncode == 0
-    from scantling.base.quantities.table import quantity
+    from scantling.base.quantities.quantity import quantity
 
     for key in (
         "days",
@@ -407,7 +407,7 @@ job: {seq_len: 8192, global_batch: 512}
 
 
 def test_every_key_of_an_assessment_is_in_the_table_of_quantities(run, write):
-    from scantling.base.quantities.table import table
+    from scantling.base.quantities.quantity import table
 
     results = [
         json.loads(run("design", write(text), "--json").stdout)

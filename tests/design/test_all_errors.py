@@ -8,7 +8,7 @@ from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.design.resolve import resolve
 from scantling_widgets.desk.desk import DeskPane
-from scantling_widgets.resources import example
+from scantling_widgets.shipped_files import example
 
 WRONG = """
 scantling: 1

@@ -146,7 +146,7 @@ def test_every_field_of_the_schema_is_described_and_every_number_has_a_unit():
 
 
 def test_words_of_the_file_are_those_of_the_models():
-    from scantling.catalogue.models.check import CHOICES
+    from scantling.catalogue.models.dimension_checks import CHOICES
     from scantling.physics.pipeline import SCHEDULE_NAMES
 
     assert words.SCHEDULES == SCHEDULE_NAMES

@@ -8,21 +8,21 @@ import math
 import pytest
 import scantling
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling.design.design import Design
 from scantling.verdict.verdicts import met
-from scantling_widgets import resources
+from scantling_widgets import shipped_files
 from scantling_widgets.charts import memory_step as charts
 from scantling_widgets.charts.livechart import columns
 from scantling_widgets.desk.desk import DeskPane
 from scantling_widgets.desk.session import Session
 from scantling_widgets.desk.widgets import open_desk
-from scantling_widgets.words import at
+from scantling_widgets.quantity_texts import at
 
 
 @pytest.fixture
 def desk():
-    return DeskPane(resources.example())
+    return DeskPane(shipped_files.example())
 
 
 def card(desk, key: str) -> dict:
@@ -212,7 +212,7 @@ def test_a_refused_value_leaves_the_last_valid_picture_and_marks_its_control(des
 
 
 def test_a_pin_in_the_way_of_a_change_is_offered_to_go():
-    desk = DeskPane(resources.example("qwen3-235b-a22b-256-gb200"))
+    desk = DeskPane(shipped_files.example("qwen3-235b-a22b-256-gb200"))
     desk.controls.form.send_change("cluster.devices", 128)  # fewer than the pinned ways make
     assert desk.design.cluster.devices == 256
     pins = set(desk.design.plan.stated())
@@ -238,7 +238,7 @@ def test_two_fields_that_are_only_legal_together_can_be_set_one_after_the_other(
                 raise DesignError("cluster.devices", new.cluster.devices, f"{nodes} nodes")
             return new
 
-    session = Session(Pair.read(resources.example()))
+    session = Session(Pair.read(shipped_files.example()))
     assert session.change({"cluster.devices": 8192}) is False
     assert session.refusal.field == "cluster.devices"
     assert session.change({"job.global_batch": 1024}) is True
@@ -280,7 +280,7 @@ def test_an_error_in_the_kit_is_shown_and_the_desk_goes_on():
             raise ZeroDivisionError("a bug")
         return scantling.assess(design)
 
-    desk = DeskPane(resources.example(), judge=judge)
+    desk = DeskPane(shipped_files.example(), judge=judge)
     broken["on"] = True
     desk.controls.form.send_change("cluster.devices", 8192)
     assert "ZeroDivisionError: a bug" in desk.headline.fault.value
@@ -326,7 +326,7 @@ def test_letting_a_control_go_is_no_step_of_its_own(desk, monkeypatch):
 
 @pytest.mark.slow
 def test_at_least_fifty_steps_of_undo():
-    session = Session(Design.read(resources.example("llama-3.1-8b-8-h100-fsdp")))
+    session = Session(Design.read(shipped_files.example("llama-3.1-8b-8-h100-fsdp")))
     first = session.now.design
     for i in range(51):
         session.change({"name": f"step {i}"}, moved=f"move {i}")
@@ -356,7 +356,7 @@ def test_the_offered_fix_makes_the_design_feasible(desk):
 
 
 def test_an_impossible_design_says_so_everywhere_and_can_be_left(desk):
-    desk.design = Design.read(resources.example("case-2-1t-dense-8-v100"))
+    desk.design = Design.read(shipped_files.example("case-2-1t-dense-8-v100"))
     assert card(desk, "verdict")["value"] == "Impossible"
     assert "Hardware constraints insufficient for model parameters" in desk.headline.line.value
     assert not any(desk.memory_card.chart.data.values())
@@ -378,14 +378,14 @@ def test_a_pinned_design_shows_differences_and_against_itself_none(desk):
 
 
 def test_assigning_a_design_puts_it_on_the_desk(desk):
-    desk.design = Design.read(resources.example()).change({"cluster.devices": 2048})
+    desk.design = Design.read(shipped_files.example()).change({"cluster.devices": 2048})
     assert desk.controls.form.field("cluster.devices")["value"] == 2048
 
 
 def test_the_desk_comes_back_where_it_was(tmp_path, monkeypatch):
     state = tmp_path / "kept" / "desk.yaml"
     monkeypatch.setenv("SCANTLING_AUTOSAVE", str(state))
-    monkeypatch.setenv("SCANTLING_DESIGN", str(resources.example()))
+    monkeypatch.setenv("SCANTLING_DESIGN", str(shipped_files.example()))
     desk = open_desk()
     desk.session.change({"cluster.devices": 4096})
     assert open_desk().design == desk.design
@@ -438,7 +438,7 @@ def test_a_design_can_be_saved_loaded_and_pasted(desk, tmp_path):
 
 
 def test_a_long_context_phase_is_the_one_the_sliders_move():
-    design = Design.read(resources.example()).change(
+    design = Design.read(shipped_files.example()).change(
         job={
             "tokens": None,
             "seq_len": None,
@@ -456,7 +456,7 @@ def test_a_long_context_phase_is_the_one_the_sliders_move():
 
 
 def test_an_impossible_design_shows_the_whole_arithmetic_and_what_would_help():
-    desk = DeskPane(resources.example("case-2-1t-dense-8-v100"))
+    desk = DeskPane(shipped_files.example("case-2-1t-dense-8-v100"))
     given = desk.session.now.figures
     assert all(str(limit) in desk.memory_card.chart.empty for limit in given["limits"])
     assert given["nearest_fixes"][0]["change"] in desk.step_card.chart.empty

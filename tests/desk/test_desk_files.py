@@ -9,9 +9,9 @@ import time
 import pytest
 from scantling.design.design import Design
 from scantling_kits import FRAMEWORKS, ON
-from scantling_widgets.desk import rendering
+from scantling_widgets.desk import rendered_files
 from scantling_widgets.desk.desk import DeskPane
-from scantling_widgets.resources import example
+from scantling_widgets.shipped_files import example
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_design_that_misses_a_limit_has_a_kit_and_one_whose_pins_do_not_fit_ha
 def test_a_kit_that_is_cancelled_is_not_written(tmp_path):
     from scantling import assess
 
-    steps, results = rendering.launch_kit(
+    steps, results = rendered_files.launch_kit(
         assess(Design.read(example("llama-3.1-8b-8-h100-fsdp"))),
         "fsdp",
         "torchrun",
@@ -92,17 +92,17 @@ def test_the_report_is_rendered_in_the_background_and_can_be_stopped(files, tmp_
 
 def test_what_is_wrong_with_a_report_is_said(tmp_path):
     (tmp_path / "reports").write_text("a file", encoding="utf-8")
-    _, ticks = rendering.report(
+    _, ticks = rendered_files.report(
         Design.read(example("llama-3.1-8b-8-h100-fsdp")), tmp_path / "reports"
     )
-    with pytest.raises(rendering.Stopped, match="folder|reports"):
+    with pytest.raises(rendered_files.Stopped, match="folder|reports"):
         list(ticks)
 
 
 def test_names_of_designs_are_names_of_files():
     assert (
-        rendering.slug("Llama 3.1 405B, 15.6T tokens, 16,384 H100")
+        rendered_files.slug("Llama 3.1 405B, 15.6T tokens, 16,384 H100")
         == "llama-3.1-405b-15.6t-tokens-16-384-h100"
     )
-    assert rendering.slug("../../etc/passwd") == "etc-passwd"
-    assert rendering.slug("…") == "design"
+    assert rendered_files.slug("../../etc/passwd") == "etc-passwd"
+    assert rendered_files.slug("…") == "design"

@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 from scantling.base.records import at
 from scantling.design.design import Design
-from scantling_widgets import resources
+from scantling_widgets import shipped_files
 from scantling_widgets.desk import inputs
 from scantling_widgets.desk.controls import GROUPS
 from scantling_widgets.desk.desk import DeskPane
 
-GALLERY = resources.example().parent
+GALLERY = shipped_files.example().parent
 # fields that the file alone has, by the reason why no control stands for them
 IN_THE_FILE = {
     "typed in the tab Compare": ("notes",),

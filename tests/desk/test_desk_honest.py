@@ -12,22 +12,22 @@ import pytest
 import scantling
 from scantling.advise.comparison import flat
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling.design.constraints import CONSTRAINTS
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
-from scantling_widgets import resources
+from scantling_widgets import shipped_files
 from scantling_widgets.desk import link, story
 from scantling_widgets.desk.control import stated
 from scantling_widgets.desk.desk import DeskPane
-from scantling_widgets.words import label
+from scantling_widgets.quantity_texts import label
 
 OVER = (("plan.tp", 2), ("plan.pp", 1), ("plan.sharding", "none"))  # 3.8 TB on a device of 85 GB
 
 
 @pytest.fixture
 def desk():
-    return DeskPane(resources.example())
+    return DeskPane(shipped_files.example())
 
 
 def cards(desk) -> dict[str, dict]:
@@ -108,7 +108,7 @@ def test_the_title_follows_the_design(desk):
 
 
 def test_the_page_ends_with_the_desk():
-    book = json.loads(resources.notebook("design_desk").read_text(encoding="utf-8"))
+    book = json.loads(shipped_files.notebook("design_desk").read_text(encoding="utf-8"))
     code = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
     assert len(code) == 1
     assert "print" not in "".join(code[0]["source"])
@@ -199,7 +199,7 @@ def test_a_link_opens_the_design_that_wrote_it(desk):
 
 
 def test_every_design_of_the_gallery_goes_through_a_link():
-    paths = sorted(resources.example().parent.glob("*.yaml"))
+    paths = sorted(shipped_files.example().parent.glob("*.yaml"))
     assert len(paths) > 10
     for path in paths:
         design = Design.read(path)

@@ -8,9 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
-from scantling.base.quantities import table as quantities
+from scantling.base.quantities import quantity as quantities
 from scantling.design.design import Design
-from scantling_widgets import resources
+from scantling_widgets import shipped_files
 from scantling_widgets.charts import palette
 from scantling_widgets.desk import choices, headline
 from scantling_widgets.desk.desk import DeskPane
@@ -20,7 +20,7 @@ WIDGETS = Path(__file__).parents[2] / "widgets" / "scantling_widgets"
 
 @pytest.fixture
 def desk():
-    return DeskPane(resources.example())
+    return DeskPane(shipped_files.example())
 
 
 @pytest.mark.parametrize("key", [key for key, _, _ in headline.CARDS])
@@ -100,7 +100,7 @@ def test_nothing_on_the_page_asks_the_network():
 
 def test_ladders_hold_the_value_that_stands_in_the_design():
     desk = DeskPane(
-        Design.read(resources.example()).change(
+        Design.read(shipped_files.example()).change(
             {"cluster.devices": 12344, "job.global_batch": 2043}
         )
     )
@@ -142,7 +142,7 @@ def test_what_a_review_asks_first_is_up_front_and_no_more(desk):
 def test_what_is_not_given_stands_on_its_slider_at_its_place_and_can_come_back(
     desk, field, section
 ):
-    from scantling_widgets.words import at
+    from scantling_widgets.quantity_texts import at
 
     now = at(desk.session.now.figures, f"{section}.{field.split('.')[1]}")
     options = desk.controls.form.field(field)["options"]
@@ -170,7 +170,7 @@ def test_interconnects_stand_from_slow_to_fast(desk):
 
 
 def test_the_notebook_is_two_clean_cells():
-    book = json.loads(resources.notebook("design_desk").read_text(encoding="utf-8"))
+    book = json.loads(shipped_files.notebook("design_desk").read_text(encoding="utf-8"))
     assert len(book["cells"]) == 2
     assert book["metadata"]["kernelspec"]["name"] == "python3"
     assert all(

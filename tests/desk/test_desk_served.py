@@ -12,7 +12,7 @@ import zipfile
 import pytest
 import yaml
 from scantling.design.design import Design
-from scantling_widgets import resources
+from scantling_widgets import shipped_files
 from scantling_widgets.charts.evidence import evidence
 from scantling_widgets.charts.memory_step import step
 from scantling_widgets.desk import link
@@ -24,7 +24,7 @@ from scantling_widgets.desk.panels.report import Report
 def panel(monkeypatch, tmp_path):
     monkeypatch.setenv("SCANTLING_SERVED", "1")
     monkeypatch.chdir(tmp_path)
-    desk = DeskPane(resources.example())
+    desk = DeskPane(shipped_files.example())
     found = next(p for p in desk.panels if isinstance(p, Report))
     found.show()
     return found

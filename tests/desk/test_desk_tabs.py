@@ -9,13 +9,13 @@ import pytest
 import scantling
 from scantling.advise import explanation, sweeps
 from scantling.advise.design_json import as_dict
-from scantling.base.quantities import table as quantities
-from scantling.base.quantities.table import show
+from scantling.base.quantities import quantity as quantities
+from scantling.base.quantities.quantity import show
 from scantling.design.design import Design
 from scantling.physics.roofline import roofline
 from scantling.verdict.assess import assess
 from scantling_site import blueprint, part
-from scantling_widgets import words
+from scantling_widgets import quantity_texts
 from scantling_widgets.charts import (
     network as charts_network,
     plans as charts_plans,
@@ -25,8 +25,8 @@ from scantling_widgets.charts import (
 from scantling_widgets.charts.livechart import LiveChart
 from scantling_widgets.desk import legend, studies
 from scantling_widgets.desk.desk import DeskPane
-from scantling_widgets.desk.table import Table
-from scantling_widgets.resources import example
+from scantling_widgets.desk.page_table import Table
+from scantling_widgets.shipped_files import example
 
 
 @pytest.fixture(scope="module")
@@ -207,10 +207,11 @@ def test_a_plan_of_the_list_is_not_explained_by_the_one_on_the_desk(desk):
 
 def test_a_quantity_that_is_as_another_is_explained_by_its_formula():
     assert (
-        explanation.base_of(words.quantity("memory_by_stage.weights")).key == "memory_bytes.weights"
+        explanation.base_of(quantity_texts.quantity("memory_by_stage.weights")).key
+        == "memory_bytes.weights"
     )
-    assert explanation.base_of(words.quantity("cost.cost_usd")).key == "cost_usd"
-    assert explanation.base_of(words.quantity("mfu")).key == "mfu"
+    assert explanation.base_of(quantity_texts.quantity("cost.cost_usd")).key == "cost_usd"
+    assert explanation.base_of(quantity_texts.quantity("mfu")).key == "mfu"
 
 
 # ---------------------------------------------------------------- roofline

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scantling_widgets import resources
+from scantling_widgets import shipped_files
 from scantling_widgets.charts.livechart import stored
 from scantling_widgets.desk.background import Job
 from scantling_widgets.desk.desk import DeskPane
@@ -11,7 +11,7 @@ from scantling_widgets.desk.desk import DeskPane
 
 @pytest.fixture
 def desk():
-    return DeskPane(resources.example())
+    return DeskPane(shipped_files.example())
 
 
 def test_long_work_reports_its_steps_and_can_be_cancelled():

@@ -9,7 +9,7 @@ import pytest
 import scantling as sc
 import traitlets
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling_widgets import Controls, Desk, Headline, MemoryChart, Plans, Session, StepChart
 from scantling_widgets.charts import memory_step
 from scantling_widgets.charts.livechart import columns

@@ -7,7 +7,7 @@ import pytest
 import scantling as sc
 from scantling.cli.app import main
 from scantling.design.design import Design
-from scantling_widgets import resources
+from scantling_widgets import shipped_files
 from scantling_widgets.desk import inputs
 from scantling_widgets.desk.desk import DeskPane
 
@@ -52,7 +52,7 @@ def plain():
 
 @pytest.fixture(scope="module")
 def desk():
-    return DeskPane(resources.example("llama-3.1-405b"))
+    return DeskPane(shipped_files.example("llama-3.1-405b"))
 
 
 def schema_of(path: str, whole: dict) -> dict:
@@ -126,6 +126,6 @@ def test_each_is_an_input_of_the_desk_and_moves_the_design(desk):
 
 def test_expert_balance_is_said():
     """Steps of a mixture of experts wait for the fullest one: how full, and why, is listed."""
-    found = sc.assess(Design.read(resources.example("case-5-deepseek-v3")))
+    found = sc.assess(Design.read(shipped_files.example("case-5-deepseek-v3")))
     said = {row["field"]: row["why"] for row in found.as_dict(advice=False)["assumed"]}
     assert any("expert_skew" in field or "routing" in field for field in said)

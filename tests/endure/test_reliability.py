@@ -582,7 +582,7 @@ def test_waiting_by_spares_falls_and_is_what_the_badput_says():
     from scantling.design.design import Design
     from scantling.endure.reliability import waiting
     from scantling.endure.spares import erlang_b
-    from scantling_widgets.resources import example
+    from scantling_widgets.shipped_files import example
 
     design = Design.read(example()).change({"reliability.recovery": "in-place"})
     endurance = scantling.assess(design).endurance

@@ -24,7 +24,7 @@ from scantling_kits import FRAMEWORKS, ON, Inexpressible, framework, kits, write
 from scantling_kits.expressible import express
 from scantling_kits.pages import kit as kit_of
 from scantling_kits.quote import slug
-from scantling_kits.state import state_bytes
+from scantling_kits.rank_state import state_bytes
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))

@@ -21,9 +21,9 @@ from scantling import Design, assess, catalogue
 from scantling.catalogue.models.entries import model as catalogue_model
 from scantling_kits import FRAMEWORKS, Inexpressible, framework, kits, write
 from scantling_kits.expressible import express
-from scantling_kits.record import norm_epsilon, rotary_base
+from scantling_kits.launch_plan import norm_epsilon, rotary_base
+from scantling_site.job_site import site_of
 from scantling_site.scheduler.dialects import request
-from scantling_site.site import site_of
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))

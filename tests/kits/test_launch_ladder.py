@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from scantling import Design, assess
 from scantling_kits import kits, write
+from scantling_site.job_site import site_of
 from scantling_site.rollout.burn_in import burn_in
-from scantling_site.site import site_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from corpus import PLANS  # noqa: E402

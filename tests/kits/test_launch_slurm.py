@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 from scantling import Design, assess
-from scantling.advise.batch import batch_guide
+from scantling.advise.batch_size import batch_guide
 from scantling.base.json import clean
 from scantling_kits import FRAMEWORKS, framework, kits, write
 from scantling_kits.expressible import express
 from scantling_kits.pages import kit
 from scantling_site import part
+from scantling_site.job_site import site_of
 from scantling_site.rollout.watch import hang_timeout_s
 from scantling_site.scheduler.dialects import request
 from scantling_site.scheduler.request import early_failures
-from scantling_site.site import site_of
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parent))

@@ -18,7 +18,7 @@ from scantling_kits.frameworks.maxtext_options import OPTIONS as MAXTEXT_OPTIONS
 from scantling_kits.frameworks.megatron_settings import OPTIONS, flag
 from scantling_kits.launched import launch_plan
 from scantling_kits.pages import kit
-from scantling_kits.settings import Chosen, Setting, always, chosen, release, there
+from scantling_kits.recipe_settings import Chosen, Setting, always, chosen, release, there
 from scantling_kits.variables import VARIABLES
 from scantling_kits.xla_flags import XLA_FLAGS
 

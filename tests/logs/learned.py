@@ -12,10 +12,10 @@ from pathlib import Path
 
 import scantling as sc
 from jinja2 import Template
-from scantling.plans.words import short
+from scantling.plans.plan_names import short
 from scantling_logs.learning import read_log
 from scantling_logs.point import of_design
-from scantling_logs.site import calibration
+from scantling_logs.site_calibration import calibration
 
 HERE = Path(__file__).parent
 LEARNED = HERE.parents[1] / "gallery" / "learned"

@@ -28,7 +28,7 @@ from scantling.physics.wires import Link, Wires, fabric_facts
 from scantling.plans.evaluate import find
 from scantling.plans.prepare import prepare
 from scantling_logs import measure_command as measure
-from scantling_logs.measure import constants_fit as measure_fit, curves as measure_curves
+from scantling_logs.measure import constants_fit as measure_fit, measurements as measure_curves
 
 torch_missing = importlib.util.find_spec("torch") is None
 DESIGN = """scantling: 1

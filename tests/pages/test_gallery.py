@@ -14,7 +14,7 @@ import pytest
 import scantling
 from markupsafe import Markup
 from pages import Page
-from scantling.base.quantities import table as quantities
+from scantling.base.quantities import quantity as quantities
 from scantling.base.show import is_number
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from scantling import Design, assess
-from scantling.physics.kinds import by_kind
+from scantling.physics.block_kinds import by_kind
 
 CONFIGS = Path(__file__).parents[1] / "published" / "hf-hybrid" / "configs"
 SUPER = "nemotron-3-super-120b-a12b"

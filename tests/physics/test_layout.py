@@ -17,8 +17,8 @@ from scantling.physics.memory.peak import memory, memory_by_stage
 from scantling.physics.pipeline import stage_layers
 from scantling.physics.step import step_time
 from scantling.plans.enumerate import enumerate_plans
+from scantling.plans.plan_names import plan_at
 from scantling.plans.prepare import prepare
-from scantling.plans.words import plan_at
 
 HYBRID = {
     "model": "nemotron-3-nano-30b-a3b",

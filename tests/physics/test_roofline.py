@@ -7,7 +7,7 @@ import pytest
 import scantling
 from scantling.design.design import Design
 from scantling.physics.roofline import roofline
-from scantling_widgets.resources import example
+from scantling_widgets.shipped_files import example
 
 DESIGNS = (
     "llama-3.1-405b",

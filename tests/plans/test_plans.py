@@ -15,8 +15,8 @@ from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.plans import laws, space as plans
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.evaluate import find
+from scantling.plans.plan_names import as_dict
 from scantling.plans.prepare import prepare
-from scantling.plans.words import as_dict
 
 SMALL = plans.Space(tp=(1, 2, 4), cp=(1, 2), micro_batch=(1, 2), recompute_share=(0.5, 1.0))
 DENSE = (

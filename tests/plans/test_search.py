@@ -17,8 +17,8 @@ from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.evaluate import HOST_TIE, TIE, find
 from scantling.plans.fit import REASONS, disk_bytes_per_s, on_disk
+from scantling.plans.plan_names import plan_at, short
 from scantling.plans.prepare import prepare
-from scantling.plans.words import plan_at, short
 from scantling.verdict.limits import limits
 
 SMALL = plans.Space(

@@ -19,7 +19,7 @@ from scantling.design.design import Design
 from scantling_widgets import report
 from scantling_widgets.pages import gallery, reference, validation_page, walkthroughs
 from scantling_widgets.report.page import document
-from scantling_widgets.resources import example
+from scantling_widgets.shipped_files import example
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "gallery" / "validation"

@@ -12,7 +12,7 @@ from scantling.design.design import Design
 from scantling_widgets import report
 from scantling_widgets.report import blocks, phrases
 from scantling_widgets.report.blocks import Bullets, Column, Row, Section, Table, line, strong
-from scantling_widgets.resources import example
+from scantling_widgets.shipped_files import example
 
 
 def test_every_way_of_sharding_recomputing_and_scheduling_has_a_name():

@@ -16,17 +16,17 @@ import pytest
 import scantling
 from pages import Page
 from scantling.base.errors import DesignError
-from scantling.base.quantities import table as quantities
+from scantling.base.quantities import quantity as quantities
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 from scantling_logs.learning import read_log
 from scantling_logs.point import of_design
-from scantling_logs.site import calibration
+from scantling_logs.site_calibration import calibration
 from scantling_site import blueprint
 from scantling_widgets import report
 from scantling_widgets.pages import gallery
 from scantling_widgets.report.page import document
-from scantling_widgets.resources import example, notebook
+from scantling_widgets.shipped_files import example, notebook
 from test_words import banned as odd_forms
 
 TERMS = r"(?i)(ZeRO|RDMA|pipeline|parallelism|tensor|error)"

@@ -22,8 +22,8 @@ from pages import Page
 from scantling.base.errors import DesignError
 from scantling.cli.app import main
 from scantling.design.design import Design
-from scantling_widgets.report import batch, jobs
-from scantling_widgets.resources import example
+from scantling_widgets.report import jobs, report_batch
+from scantling_widgets.shipped_files import example
 
 RESULT = {
     "name": "a design",
@@ -89,7 +89,7 @@ def designs(tmp_path):
 def calls(tmp_path, monkeypatch):
     log = tmp_path / "calls.log"
     monkeypatch.setenv("SCANTLING_TEST_LOG", str(log))
-    monkeypatch.setattr(batch, "make", quick)
+    monkeypatch.setattr(report_batch, "make", quick)
     return lambda: log.read_text(encoding="utf-8").split() if log.exists() else []
 
 
@@ -99,17 +99,17 @@ def left_over(folder: Path) -> list[str]:
 
 def test_finished_reports_are_kept_and_changed_ones_made_again(designs, calls, tmp_path):
     files, out = designs(a="a", b="b", c="c"), tmp_path / "out"
-    assert [r.status for r in batch.run(files, out, workers=1)] == ["done"] * 3
+    assert [r.status for r in report_batch.run(files, out, workers=1)] == ["done"] * 3
     stamps = {p.name: p.stat().st_mtime_ns for p in out.glob("*.html") if p.stem != "index"}
-    assert [r.reused for r in batch.run(files, out, workers=1)] == [True] * 3
+    assert [r.reused for r in report_batch.run(files, out, workers=1)] == [True] * 3
     assert calls() == ["a", "b", "c"]
 
     Design.read(files[1]).change({"job.seq_len": 4096}).write(files[1], force=True)
     (out / "c.html").unlink()
-    assert [r.reused for r in batch.run(files, out, workers=1)] == [True, False, False]
+    assert [r.reused for r in report_batch.run(files, out, workers=1)] == [True, False, False]
     assert calls() == ["a", "b", "c", "b", "c"]
     assert (out / "a.html").stat().st_mtime_ns == stamps["a.html"]
-    assert [r.reused for r in batch.run(files, out, workers=1, force=True)] == [False] * 3
+    assert [r.reused for r in report_batch.run(files, out, workers=1, force=True)] == [False] * 3
     assert left_over(out) == []
 
 
@@ -164,7 +164,7 @@ def test_one_wrong_and_one_failing_design_do_not_stop_the_rest(designs, calls, t
         "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: -8}\njob: {}\n",
         encoding="utf-8",
     )
-    records = batch.run(
+    records = report_batch.run(
         [files[0], wrong, files[1], files[2], tmp_path / "absent.yaml"], out, workers=1
     )
     assert [(r.name, r.status, r.exit) for r in records] == [
@@ -200,20 +200,20 @@ def test_a_batch_that_was_stopped_goes_on_where_it_was(designs, calls, tmp_path)
             raise Stopped
 
     with pytest.raises(Stopped):
-        batch.run(files, out, workers=1, progress=stop)
+        report_batch.run(files, out, workers=1, progress=stop)
     assert len(list(out.glob("*.html"))) == 2
     assert left_over(out) == []
-    records = batch.run(files, out, workers=1)
+    records = report_batch.run(files, out, workers=1)
     assert [r.reused for r in records] == [True, True, False, False]
     assert calls() == ["a", "b", "c", "d"]
 
 
 def test_a_report_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     target = tmp_path / "x.html"
-    batch.write(target, "old")
+    report_batch.write(target, "old")
     monkeypatch.setattr(os, "replace", lambda *a: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        batch.write(target, "new")
+        report_batch.write(target, "new")
     assert target.read_text(encoding="utf-8") == "old"
     assert left_over(tmp_path) == []
 
@@ -223,14 +223,14 @@ def test_names_that_collide_or_belong_to_the_index(designs, calls, tmp_path):
     (tmp_path / "sub").mkdir()
     twin = tmp_path / "sub" / "index.yaml"
     Design.read(files[0]).change({"name": "b"}).write(twin)
-    records = batch.run([files[0], twin], tmp_path / "out", workers=1)
+    records = report_batch.run([files[0], twin], tmp_path / "out", workers=1)
     assert [r.name for r in records] == ["index-design", "index-design-2"]
     assert "index-design-2" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
 def waits(ready):
     """A worker that has nothing to do."""
-    batch.end_with_parent()
+    report_batch.end_with_parent()
     ready.set()
     time.sleep(600)
 
@@ -257,7 +257,7 @@ def test_a_worker_in_a_job_ends_when_an_idle_one_is_killed(tmp_path):
     that the other leaves its job by: it would wait for that lock for ever, and the command for
     it."""
     noted = tmp_path / "pid"
-    pool = ProcessPoolExecutor(2, get_context("spawn"), batch.end_with_parent)
+    pool = ProcessPoolExecutor(2, get_context("spawn"), report_batch.end_with_parent)
     job = pool.submit(subprocess.run, ["sh", "-c", f"echo $PPID > {noted}; exec sleep 600"])
     short = pool.submit(time.sleep, 5)
     workers = dict(pool._processes)
@@ -278,7 +278,7 @@ def test_a_worker_in_a_job_ends_when_an_idle_one_is_killed(tmp_path):
 def test_a_worker_that_is_killed_costs_no_report(designs, calls, tmp_path):
     names = {f"d{i}": f"design {i}" for i in range(5)}
     files, out = designs(**names, fatal="dies once"), tmp_path / "out"
-    records = batch.run(files, out, workers=2)
+    records = report_batch.run(files, out, workers=2)
     assert [r.status for r in records] == ["done"] * 6
     assert set(calls()) == {*names, "fatal"}
     assert calls().count("fatal") == 2
@@ -287,10 +287,10 @@ def test_a_worker_that_is_killed_costs_no_report(designs, calls, tmp_path):
 @pytest.mark.slow
 def test_three_workers_that_die_cost_what_they_held_and_no_other(designs, calls, tmp_path):
     files = designs(**{f"d{i}": f"design {i}" for i in range(6)}, fatal="dies always")
-    records = batch.run(files, tmp_path / "out", workers=2)
+    records = report_batch.run(files, tmp_path / "out", workers=2)
     status = {record.name: record.status for record in records}
     assert status == {**{f"d{i}": "done" for i in range(6)}, "fatal": "failed"}
-    assert calls().count("fatal") == batch.ATTEMPTS
+    assert calls().count("fatal") == report_batch.ATTEMPTS
     assert all(calls().count(f"d{i}") == 1 for i in range(6))
 
 
@@ -313,7 +313,7 @@ def test_a_dask_cluster_whose_worker_is_killed_loses_and_doubles_nothing(designs
             if done == 2:
                 os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
 
-        records = batch.run(files, out, scheduler=cluster.scheduler_address, progress=told)
+        records = report_batch.run(files, out, scheduler=cluster.scheduler_address, progress=told)
     assert [r.status for r in records] == ["done"] * 8
     assert sorted(seen) == sorted(r.name for r in records)
     assert {p.stem for p in out.glob("d*.html")} == {f"d{i}" for i in range(8)}
@@ -324,7 +324,7 @@ def test_a_dask_cluster_whose_worker_is_killed_loses_and_doubles_nothing(designs
 def test_a_scheduler_that_is_not_there_is_one_line(designs, tmp_path):
     pytest.importorskip("distributed")
     with pytest.raises(DesignError, match="--scheduler") as e:
-        batch.run(designs(a="a"), tmp_path / "out", scheduler="not an address")
+        report_batch.run(designs(a="a"), tmp_path / "out", scheduler="not an address")
     assert "\n" not in str(e.value)
 
 

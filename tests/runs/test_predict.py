@@ -14,7 +14,7 @@ from scantling.catalogue.words import RECOMPUTES
 from scantling.physics import bands
 from scantling.physics.software import SWITCHES
 from scantling.physics.step import PARTS, step_time
-from scantling.runs.compare import validate_frame
+from scantling.runs.accuracy import validate_frame
 from scantling.runs.frames import frame_of, table_of
 from scantling.runs.normalise import PLAN_COLUMNS, TEXT, WORDS, normalise, settled
 from scantling.runs.predict import COLUMNS, predict_frame

@@ -17,7 +17,7 @@ from scantling import catalogue
 from scantling.runs.frames import frame_of, table_of
 from scantling.runs.predict import COLUMNS
 from scantling.runs.read import read_table
-from scantling.runs.table import is_blank, numbers, read_csv, table_of_cells, text, to_csv
+from scantling.runs.run_table import is_blank, numbers, read_csv, table_of_cells, text, to_csv
 
 RUNS = catalogue.HERE / "published_runs.csv"
 BLOCKED = """

@@ -11,8 +11,8 @@ from scantling import Design, assess
 from scantling.base.json import clean
 from scantling_site import blueprint
 from scantling_site.facts import number
+from scantling_site.job_site import site_of
 from scantling_site.risks.register import HARMLESS
-from scantling_site.site import site_of
 
 PARTS = ("scheduler", "stores", "domains", "risks", "rollout", "evolution")
 MAY_FALL = ("gain", "days_gained")  # differences: of either sign

@@ -5,7 +5,7 @@ import pytest
 from lookups import one
 from scantling import assess, catalogue
 from scantling_site import part
-from scantling_site.evolution.changes import kv_bytes_per_token
+from scantling_site.evolution.next_changes import kv_bytes_per_token
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ from scantling_site import blueprint, part
 from scantling_site.fabric.build import built
 from scantling_site.fabric.dragonflies import dragonfly, dragonfly_plus
 from scantling_site.fabric.prices import usd
-from scantling_site.fabric.published import published
+from scantling_site.fabric.published_networks import published
 from scantling_site.fabric.torus import near_cube, torus
 from scantling_site.fabric.trees import clos, pods, rail_only
-from scantling_site.network.settings import fullest_uplink
+from scantling_site.network.fabric_settings import fullest_uplink
 
 ROWS = {r["id"]: r for r in published()}
 TREES = [

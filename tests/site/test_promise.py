@@ -4,7 +4,7 @@ import json
 
 import pytest
 from scantling import assess
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling_site import part
 from scantling_site.promise import DRAWS, promise
 from scantling_site.risks.register import adds

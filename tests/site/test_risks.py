@@ -6,10 +6,10 @@ from lookups import one
 from scantling import Design, assess, catalogue
 from scantling_site import part
 from scantling_site.constants import CONSTANTS
+from scantling_site.job_site import site_of
 from scantling_site.risks.trouble import goodput_at
 from scantling_site.rollout.playbooks import spikes
 from scantling_site.rollout.screen import screen, straggler_share
-from scantling_site.site import site_of
 
 
 def by_id(found):

@@ -6,12 +6,12 @@ import pytest
 from scantling import assess
 from scantling.physics.stragglers import slowest_of
 from scantling_site import part
+from scantling_site.job_site import site_of
 from scantling_site.rollout.alerts import alerts
 from scantling_site.rollout.burn_in import RATIOS, burn_in, slow_tier
+from scantling_site.rollout.numerical_test import smoke
 from scantling_site.rollout.screen import screen
-from scantling_site.rollout.smoke import smoke
 from scantling_site.rollout.watch import hang_timeout_s, timeout_gain
-from scantling_site.site import site_of
 
 
 def burned(a):

@@ -9,10 +9,10 @@ from lookups import one
 from scantling import assess
 from scantling.base.stats import binomial_share
 from scantling_site import part
-from scantling_site.scheduler.options import TIE
+from scantling_site.job_site import site_of
 from scantling_site.scheduler.queue import gather, whole_blocks
+from scantling_site.scheduler.scheduler_choice import TIE
 from scantling_site.scheduler.stakes import REQUEUE, requeue_s, scattered
-from scantling_site.site import site_of
 from scipy.stats import binom
 
 

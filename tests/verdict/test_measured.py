@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 from scantling import Design, assess
-from scantling.advise import answers, sweeps
+from scantling.advise import extremes, sweeps
 from scantling.advise.fixes import fixes
 from scantling.advise.sensitivity import tornado
 
@@ -34,8 +34,8 @@ def test_more_devices_are_not_as_slow_as_fewer():
 def test_no_answer_is_beyond_the_hardware():
     """ "`answer fewest-devices` MFU 152 %, longest-sequence 92.9 %"."""
     now = assess(D).mfu
-    assert answers.fewest_devices(D)["mfu"] < 1.2 * now
-    assert answers.longest_sequence(D)["mfu"] < 1.5 * now
+    assert extremes.fewest_devices(D)["mfu"] < 1.2 * now
+    assert extremes.longest_sequence(D)["mfu"] < 1.5 * now
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import scantling_walkthroughs as learn
 from reading import texts
 from scantling import assess
 from scantling.catalogue.models.shape import causal_flops_per_token, parameters
-from scantling_walkthroughs import measured, show
+from scantling_walkthroughs import measured, question_pages
 from scantling_walkthroughs.books.w02_memory_wall import sharded_bytes
 from scantling_walkthroughs.grade import grade, right_answer, unanswered
 from scantling_walkthroughs.question import Choice, Explain, Number, Plan
@@ -234,7 +234,7 @@ def test_a_student_sees_folds_and_an_instructor_answers():
     assert 'scl-answer" open' in opened
     assert "data-key" in closed
     assert "data-key" not in opened
-    assert str(show.answer_as_text(student.walkthrough.question("rails"), 400)) in opened
+    assert str(question_pages.answer_as_text(student.walkthrough.question("rails"), 400)) in opened
     assert '<details class="scl-work"><summary>' in student.work("rails", "x")._repr_html_()
     student.check("rails", 400)
     assert 'scl-work" open' in student.work("rails", "x")._repr_html_(), (
@@ -249,7 +249,7 @@ def test_the_key_of_a_page_is_of_the_kind_that_its_script_compares():
     w = learn.walkthrough("08")
     one = next(q for q in w.questions if isinstance(q, Choice) and not q.several)
     several = next(q for q in w.questions if isinstance(q, Choice) and q.several)
-    keys = [json.loads(base64.b64decode(show._key(q))) for q in (one, several)]
+    keys = [json.loads(base64.b64decode(question_pages._key(q))) for q in (one, several)]
     assert keys[0]["right"] == right_answer(one)
     assert keys[1]["right"] == sorted(right_answer(several))
 
@@ -281,7 +281,7 @@ def test_controls_ask_check_and_hint(widgets):
     s = widgets()
     front = s.check("card").front()
     assert front.key["kind"] == "number" and front.key["act"] == "Check"
-    assert front.html.count("<details") == 4 and front.said == show.block("")
+    assert front.html.count("<details") == 4 and front.said == question_pages.block("")
     does(front, answer="80")
     assert "name on the box" in front.said
     does(front, hints=1)
@@ -295,7 +295,7 @@ def test_controls_ask_check_and_hint(widgets):
     choice = s.check("flight").front()
     assert not choice.key["several"]
     does(s.check("flight").front(), answer=["b"])  # a second front does not disturb the first
-    assert choice.said == show.block("")
+    assert choice.said == question_pages.block("")
     does(choice, answer=["b"])
     assert "Right" in choice.said
     does(choice, answer=[])

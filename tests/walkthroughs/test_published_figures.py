@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scantling import catalogue
 from scantling_walkthroughs.published_figures import endurance, recreate as published_figures
-from scantling_walkthroughs.published_figures.record import printed_values
 from scantling_walkthroughs.published_figures.recreate import figures, recreate
+from scantling_walkthroughs.published_figures.recreation import printed_values
 
 ASKED = {
     "bubble-rates",

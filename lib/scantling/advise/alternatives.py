@@ -6,7 +6,7 @@ from functools import lru_cache
 from ..base.columns import Array
 from ..plans.evaluate import Search, unpinned
 from ..plans.stages import searched
-from ..verdict.record import Assessment, Chosen
+from ..verdict.assessment import Assessment, Chosen
 
 
 @lru_cache(maxsize=2)

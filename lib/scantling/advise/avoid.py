@@ -17,8 +17,8 @@ from ..physics.step import device_params, step_time
 from ..physics.wires import Wires, members_inside
 from ..plans.evaluate import Search
 from ..plans.fit import REASONS
-from ..plans.words import PlanRow, short
-from ..verdict.record import Assessment, Chosen
+from ..plans.plan_names import PlanRow, short
+from ..verdict.assessment import Assessment, Chosen
 from ..verdict.result import Avoid
 from .alternatives import alternatives, best_among, longer
 

@@ -17,8 +17,8 @@ from ..endure.reliability import GOES_ON, Endurance
 from ..physics import sites
 from ..physics.bands import known_stack
 from ..plans.evaluate import skipped
+from ..verdict.assessment import Assessment, Missed
 from ..verdict.limits import NearbyBatch, batches_nearby, bubbles
-from ..verdict.record import Assessment, Missed
 from .changes import Change, all_of, listed
 from .recovery import between_sites, near_copies
 

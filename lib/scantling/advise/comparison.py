@@ -6,11 +6,11 @@ from typing import Any
 from ..base.cells import markdown_cell
 from ..base.displayed import Displayed
 from ..base.errors import DesignError
-from ..base.quantities.table import quantity, show
+from ..base.quantities.quantity import quantity, show
 from ..base.records import Lines, record
 from ..base.show import is_number, params
 from ..design.design import Design
-from ..verdict.record import Assessment
+from ..verdict.assessment import Assessment
 from ..verdict.result import FigureKey, Result, band_of, figure, in_one_convention
 from ..verdict.verdicts import VERDICTS
 from .explanation import plain

@@ -25,10 +25,10 @@ from ..endure import (
 )
 from ..physics import (
     bands,
+    block_kinds,
     cases,
     communication,
     compute,
-    kinds,
     layout,
     pipeline,
     roofline,
@@ -40,7 +40,7 @@ from ..physics.memory import chance, peak
 from ..plans import enumerate, evaluate
 from ..verdict import assess, constraints, likely, numbers, spot
 from ..verdict.result import FigureKey
-from . import answers, batch, fixes, measure, recovery, saving
+from . import batch_size, extremes, fixes, measure, recovery, saving
 
 
 class Source(NamedTuple):
@@ -70,11 +70,11 @@ _SOURCES = (
         ),
     ),
     Source(
-        answers.to_loss,
+        extremes.to_loss,
         parts=("to_loss", "to_loss.target_loss", "to_loss.days_low", "to_loss.days_high"),
     ),
     Source(
-        answers.largest_active,
+        extremes.largest_active,
         parts=(
             "largest_active",
             "largest_active.active_params",
@@ -84,11 +84,11 @@ _SOURCES = (
         ),
     ),
     Source(
-        batch.batch_guide,
+        batch_size.batch_guide,
         parts=("batch", "batch.steps", "batch.dp", "batch.micro_batch", "batch.grad_accum"),
     ),
     Source(
-        batch.reshapes_of,
+        batch_size.reshapes_of,
         parts=(
             "batch.reshapes",
             "batch.reshapes.dp",
@@ -385,7 +385,7 @@ _SOURCES = (
     ),
     Source(compute.logits_s, parts=("step_breakdown_s.logits",)),
     Source(
-        kinds.by_kind,
+        block_kinds.by_kind,
         parts=(
             "blocks",
             "blocks.kind",
@@ -641,7 +641,7 @@ _OF_THE_SITE = {
         "blueprint.crossings.busy_s",
         "blueprint.crossings.busy_share",
     ),
-    "scantling_site.network.alternatives.alternatives": (
+    "scantling_site.network.other_networks.alternatives": (
         "blueprint.topologies.what",
         "blueprint.topologies.switches",
         "blueprint.topologies.all_cables",

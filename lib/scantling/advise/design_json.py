@@ -2,15 +2,15 @@
 
 from ..base.errors import DesignError
 from ..base.plugins import FUNCTIONS, entries, function
+from ..verdict.assessment import Assessment
 from ..verdict.constraints import stated_constraints
 from ..verdict.limits import limits, violations
 from ..verdict.numbers import tables
-from ..verdict.record import Assessment
 from ..verdict.result import Result
 from ..verdict.spot import spot
-from .answers import to_loss
 from .avoid import avoid
-from .batch import batch_guide
+from .batch_size import batch_guide
+from .extremes import to_loss
 from .fixes import can_do, fixes, singles, tries
 from .inert import inert
 from .measure import measure_first

@@ -22,10 +22,10 @@ from ..endure.cost import Z80
 from ..physics.cases import Cases
 from ..physics.memory.peak import memory
 from ..physics.step import rates
-from ..plans.words import pins_of, short
+from ..plans.plan_names import pins_of, short
 from ..verdict.assess import assess
+from ..verdict.assessment import Assessment, Chosen
 from ..verdict.numbers import MEASURED_SPEEDS, utilisation
-from ..verdict.record import Assessment, Chosen
 from .defects import BUILT_IN, FASTER, SLOWER, Cause, step_s
 
 FINE = 2**24  # steps from a sound size to the worst, by ratio, among which one is solved for

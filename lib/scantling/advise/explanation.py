@@ -9,13 +9,13 @@ import numpy as np
 
 from ..base.displayed import clipped
 from ..base.errors import DesignError, closest
-from ..base.quantities import table as quantities
+from ..base.quantities import quantity as quantities
 from ..base.records import at, record
 from ..base.show import flops, is_number, ratio, size
 from ..design.design import Design
 from ..design.resolved import Resolved
 from ..physics.constants import PRIORS
-from ..verdict.record import Assessment
+from ..verdict.assessment import Assessment
 from ..verdict.result import Line
 from .computed_by import computed_by
 from .design_json import as_dict

@@ -9,9 +9,9 @@ from math import inf, log
 from ..design.constraints import CONSTRAINTS, Remedy
 from ..plans.space import COARSE
 from ..verdict.assess import changed
+from ..verdict.assessment import Assessment
 from ..verdict.constraints import value_of
 from ..verdict.limits import WORTH_A_BATCH
-from ..verdict.record import Assessment
 from ..verdict.result import FixRow, TrialRow
 from ..verdict.sensible import LARGEST, MORE_DEVICES, nearest, sensible
 from .candidates import (

@@ -20,10 +20,10 @@ from ..design.design import Design
 from ..physics.cases import devices
 from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
+from ..plans.plan_names import KEYS, pins_of
 from ..plans.remote import Progress
-from ..plans.words import KEYS, pins_of
 from ..verdict.assess import assess
-from ..verdict.record import Assessment
+from ..verdict.assessment import Assessment
 
 # fields of a plan that a table of candidates does not hold as they are
 NOT_LISTED = ("recompute_layers", "recompute_modules", "layer_split", "layout", "precision")

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..catalogue.stacks import software_switches
 from ..catalogue.words import TOPOLOGIES, Schedule
-from ..plans.words import fields_of_plan
+from ..plans.plan_names import fields_of_plan
 from ..verdict.assess import changed
-from ..verdict.record import Assessment
+from ..verdict.assessment import Assessment
 from ..verdict.result import FigureName
 
 # fields of a plan that fix it: only what is looked at moves

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..base.records import Known, Lines, record
+from ..verdict.assessment import Assessment
 from ..verdict.numbers import MEASURED_SPEEDS, CostBand, DaysBand, band_factors, cost_band, widening
-from ..verdict.record import Assessment
 from ..verdict.result import Narrowed
 
 WORTH = 0.02  # of the width of days or dollars that a row has to take away

@@ -21,9 +21,9 @@ from ..endure.simulate import TooLong
 from ..endure.tiers import TierRow
 from ..physics import sites
 from ..physics.step import step_time
-from ..plans.words import PlanRow
+from ..plans.plan_names import PlanRow
+from ..verdict.assessment import Assessment, Chosen
 from ..verdict.numbers import cost, days, useful_s
-from ..verdict.record import Assessment, Chosen
 from ..verdict.result import HeadlineKey, Promise, Sites
 
 LADDER_FROM = 1024  # devices below which whole-job restarts cost next to nothing

@@ -2,7 +2,7 @@
 the days and touches nothing that was asked for."""
 
 from ..catalogue.words import StepPart
-from ..verdict.record import Assessment
+from ..verdict.assessment import Assessment
 from ..verdict.result import Saving
 from .candidates import WHOLE, device_change, site_changes
 from .trials import Trials, Tried

@@ -14,7 +14,7 @@ from ..base.records import Known, record
 from ..base.units import GB
 from ..catalogue.words import Precision
 from ..verdict.assess import changed
-from ..verdict.record import Assessment
+from ..verdict.assessment import Assessment
 from .candidates import scale_out_steps
 
 MOVES = 1e-4  # share by which an input has to move a figure to be listed

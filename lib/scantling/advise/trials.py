@@ -10,7 +10,7 @@ from ..base.show import share
 from ..catalogue.words import Offload
 from ..plans.space import COARSE, DEFAULT, Space
 from ..verdict.assess import changed
-from ..verdict.record import Assessment
+from ..verdict.assessment import Assessment
 from ..verdict.result import FixRow, TrialRow
 from ..verdict.unpublished import host_state
 from .changes import Change

@@ -14,8 +14,8 @@ from ..physics.cases import devices
 from ..physics.communication import communication
 from ..physics.step import Step, step_time
 from ..plans.evaluate import Search
-from ..plans.words import degrees_of, short
-from ..verdict.record import Assessment, Chosen
+from ..plans.plan_names import degrees_of, short
+from ..verdict.assessment import Assessment, Chosen
 from ..verdict.result import Line
 from ..verdict.texts import loss_name
 from ..verdict.unpublished import exchanges

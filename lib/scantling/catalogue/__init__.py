@@ -19,7 +19,7 @@ from .families import families
 from .hardware import Accelerator, Fabric, Node
 from .load import HERE as HERE, by_id, filled, find, indexed, read as read, rows
 from .pricing import newest
-from .records import CollectiveSeries, Fact, FailurePreset, GemmPoint, Optimizer, Price, Storage
+from .rows import CollectiveSeries, Fact, FailurePreset, GemmPoint, Optimizer, Price, Storage
 
 # columns that are for readers and tests
 _OF_ACCELERATORS = ("verified_except", "hbm_usable_basis")

@@ -4,7 +4,7 @@ from math import isnan, nan as NAN
 
 from ..base.errors import DesignError
 from ..base.records import Lines, record
-from .records import Sourced
+from .rows import Sourced
 
 USUAL_ACCELERATOR = "h100-sxm"  # where only a model is named
 USUAL_FABRIC = "rocev2-400"  # between nodes of a chip that no node of the catalogue holds

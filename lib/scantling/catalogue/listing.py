@@ -10,7 +10,7 @@ from . import accelerators, fabrics, nodes, price, storages
 from .hardware import Accelerator, Fabric, Node
 from .models.entries import Entry, entries
 from .models.shape import parameters
-from .records import Price, Storage
+from .rows import Price, Storage
 from .stacks import Stack, stacks
 
 Row = dict[str, Any]  # by column, as JSON has it

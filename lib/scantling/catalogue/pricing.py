@@ -8,7 +8,7 @@ from math import isnan, sqrt
 
 from ..base.records import Known
 from ..base.show import several
-from .records import Price
+from .rows import Price
 
 KINDS = {
     "on-demand": ("on-demand", "index"),

@@ -14,7 +14,7 @@ from ..base.files import read_text
 from . import accelerator, prices
 from .load import filled
 from .pricing import KINDS, QUOTE, newest
-from .records import Price
+from .rows import Price
 from .words import RENTS
 
 NUMBERS = ("value", "low", "high")

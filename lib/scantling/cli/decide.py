@@ -10,8 +10,8 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ..advise import answers, diagnose as diagnosing, sweeps
-from ..advise.answers import by_scaling_laws
+from ..advise import diagnose as diagnosing, extremes, sweeps
+from ..advise.extremes import by_scaling_laws
 from ..advise.fixes import cheaper
 from ..advise.frontier import diverse, export, fronts, read_back
 from ..advise.saving import fewer_that_keep
@@ -19,12 +19,12 @@ from ..advise.sensitivity import tornado
 from ..advise.sweeps import edge
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
-from ..base.quantities.table import band, show
+from ..base.quantities.quantity import band, show
 from ..base.show import days, params, percent, seconds, share, usd
 from ..design.design import Design
 from ..physics.memory.peak import SAFE, zone
+from ..plans.plan_names import short
 from ..plans.prepare import prepare
-from ..plans.words import short
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
 from . import texts
@@ -190,12 +190,12 @@ def _swept_row(axes: Sequence[str], cell: sweeps.Cell) -> dict[str, str]:
 
 
 QUESTIONS: dict[str, Callable[..., Any]] = {
-    "longest-sequence": answers.longest_sequence,
-    "biggest-micro-batch": answers.biggest_micro_batch,
-    "fewest-devices": answers.fewest_devices,
-    "earliest-finish": answers.earliest_finish,
-    "largest-model": answers.largest_model,
-    "compute-budget": answers.within_budget_of_compute,
+    "longest-sequence": extremes.longest_sequence,
+    "biggest-micro-batch": extremes.biggest_micro_batch,
+    "fewest-devices": extremes.fewest_devices,
+    "earliest-finish": extremes.earliest_finish,
+    "largest-model": extremes.largest_model,
+    "compute-budget": extremes.within_budget_of_compute,
     "cheaper": cheaper,
 }
 ON_LINES_OF_THEIR_OWN = (
@@ -391,7 +391,7 @@ def _to_loss(design: Design, target: float, as_json: bool) -> None:
     """Tokens, days and dollars to a loss, by each law's surface, and the spread."""
     if not 0.5 <= target <= 10:
         raise DesignError("--loss", target, "nats a token, from 0.5 to 10")
-    reach = answers.to_loss(assess(design), target)
+    reach = extremes.to_loss(assess(design), target)
     if as_json:
         print_json(reach)
         return

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ..advise.answers import largest_active
 from ..advise.comparison import compare as side_by_side
+from ..advise.extremes import largest_active
 from ..advise.recovery import Living
 from ..base.console import console, print_json
 from ..base.files import write_text

@@ -10,14 +10,14 @@ from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.json import text
 from ..base.show import percent, several
-from ..runs.compare import validate_frame
+from ..runs.accuracy import validate_frame
 from ..runs.frames import frame_of, need_pandas
 from ..runs.other_tables import answered
 from ..runs.plan_rows import plan_rows
 from ..runs.predict import COUNTS, predicted_columns
 from ..runs.read import named_table, unread_columns
 from ..runs.run_columns import template
-from ..runs.table import to_csv
+from ..runs.run_table import to_csv
 from .common import possible
 from .options import PATH
 from .tables import print_rows

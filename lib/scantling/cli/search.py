@@ -13,7 +13,7 @@ from ..advise.sweeps import variant_designs, variants
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
-from ..base.quantities.table import show
+from ..base.quantities.quantity import show
 from ..catalogue.published import beyond
 from ..design.design import Design
 from ..plans.axes import counted, described

@@ -9,13 +9,13 @@ from rich.text import Text
 
 from ..advise.recovery import GOODPUT, Living
 from ..base.errors import plain
-from ..base.quantities.table import quantity, show
+from ..base.quantities.quantity import quantity, show
 from ..base.records import at
 from ..base.show import largest, params, seconds, share, size, value_text
 from ..catalogue.words import MEMORY_PARTS
 from ..physics.bands import NearRun
-from ..physics.kinds import Kind
-from ..plans.words import PlanRow, fields_of_plan, short
+from ..physics.block_kinds import Kind
+from ..plans.plan_names import PlanRow, fields_of_plan, short
 from ..verdict.result import FigureKey, Result, band_of
 from ..verdict.texts import PINNED, verdict_sentence
 from ..verdict.verdicts import met

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..advise.recovery import SparesRow
 from ..base.errors import plain
-from ..base.quantities.table import band
+from ..base.quantities.quantity import band
 from ..base.records import Known
 from ..base.show import chance, days, params, percent, rate, seconds, several, share, size, usd
 from ..endure.tiers import TierRow

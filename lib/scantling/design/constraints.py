@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from ..base.plugins import Table
-from ..base.quantities.table import show
+from ..base.quantities.quantity import show
 from ..base.records import record
 
 # chances that the whole run keeps to a constraint, in `promise` of `design --json`

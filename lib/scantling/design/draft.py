@@ -17,10 +17,10 @@ from ..catalogue.words import Method
 from .design import Design
 from .fields import FieldFacts
 from .file import inline
+from .line_reading import Brief, Read, Unread
 from .methods import untuned
 from .paths import put
 from .phases import SEQ_LEN
-from .reading import Brief, Read, Unread
 from .resolve import resolve, within
 
 _STATE_BYTES = 18.0  # bf16 weights, fp32 gradients, fp32 master copy and two moments

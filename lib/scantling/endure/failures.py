@@ -13,7 +13,7 @@ from .. import catalogue
 from ..base.columns import Column
 from ..base.records import Assumed, Record, get, record, value_or
 from ..base.units import DAY_S
-from ..catalogue.records import FailurePreset
+from ..catalogue.rows import FailurePreset
 from ..design.cluster import Cluster
 from .stated import Section, Usual
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.columns import Array, Column
 from ..base.records import Lines, length, record, take
-from ..blocks.table import Shape, few_dense
+from ..blocks.block_table import Shape, few_dense
 from ..catalogue.words import CP_TYPES, OFFLOADS, PRECISIONS, RECOMPUTES, SHARDINGS, Precision
 from .constants import Constants
 from .recompute import Recomputed, repeated

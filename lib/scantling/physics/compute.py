@@ -15,9 +15,9 @@ from ..base.columns import Column
 from ..blocks.answers import Time, fold, weighted
 from ..blocks.attention import Softmax
 from ..blocks.block import Block
+from ..blocks.block_table import plain_share
 from ..blocks.kernels import Device, part_filled
 from ..blocks.moe import Moe
-from ..blocks.table import plain_share
 from .cases import FP4, FP8, FP8_ROW, MXFP8, ZERO3, Cases
 
 

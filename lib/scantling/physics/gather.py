@@ -14,7 +14,7 @@ import numpy as np
 from .. import catalogue
 from ..base.columns import Column, Truth
 from ..base.records import record
-from ..blocks.table import Shape
+from ..blocks.block_table import Shape
 from ..catalogue.families import Family, family
 from ..catalogue.hardware import Accelerator, known_link
 from ..catalogue.models.shape import shape_of

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..base.columns import Array, Column
 from ..blocks.answers import Time
-from ..blocks.table import Shape, mean_heads
+from ..blocks.block_table import Shape, mean_heads
 from ..catalogue import accelerator
 from ..catalogue.hardware import USUAL_ACCELERATOR
 from ..catalogue.words import LAYER_SPLITS

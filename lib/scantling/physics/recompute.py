@@ -9,10 +9,10 @@ import numpy as np
 from ..base.columns import Column
 from ..blocks.attention import Softmax
 from ..blocks.block import Block
+from ..blocks.block_table import Shape
 from ..blocks.kernels import STREAM_BYTES
 from ..blocks.mlp import Mlp
 from ..blocks.moe import Moe
-from ..blocks.table import Shape
 from ..catalogue.words import Recompute, RecomputeModule, Remat
 from .software import Software
 

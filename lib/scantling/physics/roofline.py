@@ -107,7 +107,7 @@ class Chosen(Protocol):
 
 
 class Assessed(Protocol):
-    """Of an assessment, what its roofline is drawn of (`verdict.record.Assessment`)."""
+    """Of an assessment, what its roofline is drawn of (`verdict.assessment.Assessment`)."""
 
     @property
     def phases(self) -> Sequence[Chosen]: ...

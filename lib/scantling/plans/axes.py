@@ -10,8 +10,8 @@ from ..catalogue.words import Sharding
 from ..design.resolved import Phase, Resolved
 from ..physics.cases import Plan
 from .enumerate import enumerate_plans
+from .plan_names import CODED
 from .space import SPACES, Space, offered
-from .words import CODED
 
 
 @record

@@ -23,9 +23,9 @@ from ..physics.cases import FULL, HSDP, ZERO3, Plan, accumulated, code
 from ..physics.layout import gains
 from ..physics.pipeline import RULES, SCHEDULES, Division
 from .laws import Law, Setting, Stage, laws_of, setting_of
+from .plan_names import CODED
 from .space import DEFAULT, Space
 from .stack_laws import Run, laws_of_stack
-from .words import CODED
 
 ANY = -1  # of `under`: any schedule may follow
 

@@ -25,10 +25,10 @@ from ..physics.recompute import modules_of
 from ..physics.step import step_time
 from .enumerate import Question, enumerate_plans
 from .fit import REASONS, host_bytes, on_disk, streamed_weights, through_disks, why_not
+from .plan_names import PlanRow, as_dict, plan_at
 from .ran import spread_of
 from .remote import Progress, Scheduler, across
 from .space import DEFAULT, Space
-from .words import PlanRow, as_dict, plan_at
 
 CHUNK = 32768  # rows of one pass: with fewer, what Python adds to each pass shows
 REMOTE = 2 * CHUNK  # rows that one task of a cluster takes

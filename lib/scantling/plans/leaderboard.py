@@ -19,13 +19,13 @@ from ..physics.memory.peak import ZONES, zone
 from ..physics.recompute import modules_of_bits
 from ..physics.step import rates
 from .evaluate import Counts, Search, added
+from .plan_names import named
 from .prepare import prepare
 from .ran import spread_of
 from .remote import Progress, Scheduler
 from .space import Space, offered, space_of
 from .stages import searched
 from .stream import search_space
-from .words import named
 
 if TYPE_CHECKING:
     from pandas import DataFrame

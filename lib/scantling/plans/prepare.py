@@ -10,7 +10,7 @@ from ..design.resolve import resolve
 from ..design.resolved import Phase, Resolved
 from ..physics import calibration_file
 from ..physics.gather import stack_of
-from .pins import check_pins
+from .pin_laws import check_pins
 
 
 def prepare(design: Design) -> Resolved:

@@ -20,7 +20,7 @@ from ..physics.cases import FULL, HOST_ALL, HOST_STATES, ZERO1, ZERO2, ZERO3, Pl
 from ..physics.gather import Situation
 from ..physics.recompute import bits_of
 from .laws import Columns, either
-from .words import CODED
+from .plan_names import CODED
 
 MEGATRON = "megatron-core 0.19.2"
 DEEPSPEED = "DeepSpeed 0.19.8"

@@ -12,7 +12,7 @@ import numpy as np
 from ..base.columns import Array
 from ..catalogue.words import CP_TYPES, SHARDINGS
 from ..plans.laws import LAWS, Setting, Stage
-from .table import Table
+from .run_table import Table
 
 DEGREES = ("tp", "pp", "cp", "ulysses_sp", "dp")
 PLAN = ("tp", "pp", "cp", "dp", "ep", "etp", "sp", "vpp", "micro_batch", "shard_group")

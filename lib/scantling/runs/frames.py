@@ -11,7 +11,7 @@ import numpy as np
 from ..base.columns import Array
 from ..base.errors import DesignError
 from .normalise import TEXT, WORDS
-from .table import Table, column_of, table_of_columns
+from .run_table import Table, column_of, table_of_columns
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -18,7 +18,7 @@ from ..catalogue.models.dimensions import GATED
 from ..catalogue.models.shape import parameters
 from ..catalogue.stacks import Stack, canonical, stack, stacks
 from .run_shapes import shape_of
-from .table import Table, among, filled, is_blank
+from .run_table import Table, among, filled, is_blank
 
 MOE = ("moe_experts", "moe_topk", "moe_ffn_hidden", "moe_shared_ffn_hidden")
 GATHERED = ("zero3", "hsdp")  # shardings that gather weights for every micro-batch

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from ..base.columns import Array
+from .run_table import Table, each, filled, is_blank, numbers, table_of_cells
 from .run_words import RULES, Text
-from .table import Table, each, filled, is_blank, numbers, table_of_cells
 
 # columns of the published format whose words are read, and those that words of their own settle
 TEXT = (

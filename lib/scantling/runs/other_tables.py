@@ -13,7 +13,7 @@ from ..base.errors import DesignError, plain
 from ..base.files import read_text
 from ..base.plugins import entries, load
 from .run_columns import LEADING
-from .table import records
+from .run_table import records
 
 GROUP = "scantling.tables"
 MOST_BYTES = 10_000_000

@@ -13,8 +13,8 @@ from ..catalogue.words import Offload
 from ..physics.cases import Cases
 from ..physics.software import SWITCHES
 from ..physics.wires import Link
-from ..plans.words import fields_of_plan
-from ..verdict.record import Assessment, Chosen
+from ..plans.plan_names import fields_of_plan
+from ..verdict.assessment import Assessment, Chosen
 from .links import link_of_chip
 from .run_shapes import columns_of
 

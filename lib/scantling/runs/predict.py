@@ -20,7 +20,7 @@ from ..physics.memory.chance import oom_probability, spread
 from ..physics.memory.peak import memory
 from ..physics.step import hardware_share, rates, step_time
 from .frames import has_pandas, table_of
-from .table import Table
+from .run_table import Table
 from .to_cases import Runs, to_runs
 
 if TYPE_CHECKING:

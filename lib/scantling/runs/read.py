@@ -20,7 +20,7 @@ from .normalise import TEXT, normalise, settled
 from .predict import COLUMNS as PREDICTIONS
 from .run_columns import ABOUT, LEADING, Bounds, bounds, columns, misspelt, switch_bounds
 from .run_shapes import DETAIL, columns_of
-from .table import Table, column_of, read_csv, table_of_cells, text
+from .run_table import Table, column_of, read_csv, table_of_cells, text
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..blocks.table import Shape
+from ..blocks.block_table import Shape
 from ..catalogue.models.shape import Model, make_shape
 from ..catalogue.models.sizing import MLA
-from .table import Table, is_blank
+from .run_table import Table, is_blank
 
 SHAPE = {  # field of a model: column of the tables
     "layers": "layers",

@@ -50,7 +50,7 @@ from .links import fabric_of, link_of_chip, links_of
 from .normalise import normalise
 from .run_columns import bounds
 from .run_shapes import shape_of
-from .table import Table, each, filled, is_blank
+from .run_table import Table, each, filled, is_blank
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -21,9 +21,9 @@ from ..plans.ran import spread_of
 from ..plans.remote import Progress
 from ..plans.stages import searched, with_schedules
 from ..plans.stream import ON_DEVICE
+from .assessment import Assessment, Chosen
 from .judge import judge
 from .numbers import numbers, with_step
-from .record import Assessment, Chosen
 from .refusal import arithmetic, leanest
 from .result import Fastest
 from .verdicts import rank

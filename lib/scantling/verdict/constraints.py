@@ -10,7 +10,7 @@ from ..design.constraints import CONSTRAINTS, Constraint
 from ..endure.cost import PUE, Z80, power_w
 from ..endure.elastic import STANDS
 from ..endure.reliability import GOES_ON, Endurance
-from .record import Assessment, Missed
+from .assessment import Assessment, Missed
 from .result import StatedConstraint
 
 EDGE = 1e-9  # share of a limit within which a value meets it

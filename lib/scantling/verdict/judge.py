@@ -14,9 +14,9 @@ from ..design.constraints import CONSTRAINTS, Constraint
 from ..design.plausible import questions
 from ..physics.cases import devices as ranks
 from ..plans.fit import streamed_weights
+from .assessment import Assessment, Chosen, Reason
 from .constraints import chance_of, missed, value_of
 from .numbers import MEASURED_SPEEDS
-from .record import Assessment, Chosen, Reason
 from .unpublished import record_of
 from .verdicts import rank
 

@@ -22,7 +22,7 @@ from ..plans.evaluate import find
 from ..plans.fit import host_bytes
 from ..plans.ran import run_of, spread_of
 from ..plans.stack_laws import runs_on
-from .record import Assessment, Chosen
+from .assessment import Assessment, Chosen
 from .sensible import smallest
 from .spot import spot, spot_line
 from .texts import loss_name

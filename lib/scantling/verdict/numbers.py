@@ -23,18 +23,18 @@ from ..endure.cost import Cost, expected, figures as cost_figures, price
 from ..endure.life import Gang, Reshaped
 from ..endure.reliability import Endurance, as_logged, endure, figures as endurance_figures
 from ..physics import bands, layout
+from ..physics.block_kinds import by_kind
 from ..physics.cases import WEIGHT_BYTES, Cases, devices
 from ..physics.communication import communication
 from ..physics.compute import keys_seen
-from ..physics.kinds import by_kind
 from ..physics.memory.chance import MEASURED_SPREAD, oom_probability
 from ..physics.memory.peak import memory, memory_by_stage
 from ..physics.step import hardware_share, rates, step_time
 from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
-from ..plans.words import PlanRow
+from ..plans.plan_names import PlanRow
+from .assessment import Assessment, Chosen
 from .likely import DrawnRuns
-from .record import Assessment, Chosen
 from .result import PhaseRow, Promise, Result
 from .unpublished import untried
 

@@ -8,7 +8,7 @@ from ..physics.memory.peak import Memory, memory
 from ..plans import space as planning
 from ..plans.evaluate import Search, find, unpinned
 from ..plans.fit import host_bytes
-from ..plans.words import short
+from ..plans.plan_names import short
 
 
 def leanest(situation: Situation) -> Search:

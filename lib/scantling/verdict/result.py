@@ -6,16 +6,16 @@ Who reads, lists or renames a figure by a name that is none is named by mypy.
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, overload
 
-from ..base.quantities.table import band, show
+from ..base.quantities.quantity import band, show
 from ..base.records import AssumedRow, Known, at
 from ..endure.cost import Budget, CostFigures
 from ..endure.reliability import EnduranceFigures
 from ..physics.bands import NearRun, WithoutLoneSources
+from ..physics.block_kinds import Kind
 from ..physics.communication import Traffic
-from ..physics.kinds import Kind
 from ..physics.layout import Run
 from ..physics.sites import Report
-from ..plans.words import PlanRow
+from ..plans.plan_names import PlanRow
 
 
 class Fastest(TypedDict):

@@ -8,7 +8,7 @@ from ..base.show import seconds, share
 from ..design.cluster import Cluster
 from ..plans.space import COARSE
 from .assess import changed
-from .record import Assessment
+from .assessment import Assessment
 
 # times the devices that are tried, until one is enough
 MORE_DEVICES = (1.125, 1.25, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024)

@@ -5,8 +5,8 @@ from ..base.show import days as shown_days, percent, seconds, usd
 from ..base.units import DAY_S
 from ..endure.cost import price
 from ..endure.spot import NOTICE_S, REPLACEMENT_S, preempted
+from .assessment import Assessment
 from .numbers import useful_s
-from .record import Assessment
 from .result import SpotRow
 
 

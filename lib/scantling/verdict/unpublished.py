@@ -13,8 +13,8 @@ from ..physics.step import rates, step_time
 from ..plans.evaluate import skipped
 from ..plans.fit import disk_bytes_per_s, on_disk
 from ..plans.laws import exchange_splits_heads
-from ..plans.words import short
-from .record import Assessment, Chosen
+from ..plans.plan_names import short
+from .assessment import Assessment, Chosen
 
 WORTH = 0.05  # share of a step from which an exchange that was not taken is named
 WIDER = "; the band is wider for it"

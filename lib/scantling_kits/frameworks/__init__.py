@@ -2,7 +2,7 @@
 
 from scantling.base.plugins import Table
 
-from ..record import Framework
+from ..launch_plan import Framework
 from . import accelerate, bridge, ddp, deepspeed, fsdp, maxtext, megatron, torchtitan
 
 _MODULES = (megatron, bridge, torchtitan, fsdp, deepspeed, accelerate, maxtext, ddp)

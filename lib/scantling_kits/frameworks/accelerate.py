@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from scantling.catalogue.words import Precision, Recompute, Sharding
 
-from ..record import Domain, Gap, Install, LaunchPlan
+from ..launch_plan import Domain, Gap, Install, LaunchPlan
 from ..render import render, source
 from ..values import RunValues
 from . import fsdp

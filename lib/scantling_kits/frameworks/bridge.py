@@ -7,7 +7,7 @@ from dataclasses import replace
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
 
-from ..record import Domain, Gap, Install, Knobs, LaunchPlan
+from ..launch_plan import Domain, Gap, Install, Knobs, LaunchPlan
 from ..render import source
 from ..values import RunValues
 from . import megatron, megatron_core as core

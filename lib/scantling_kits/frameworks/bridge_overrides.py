@@ -6,9 +6,9 @@ What a release of Megatron-Bridge calls its options stands here alone.
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 
+from ..launch_plan import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..quote import hydra
-from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
-from ..settings import Chosen, chosen
+from ..recipe_settings import Chosen, chosen
 from ..training_schedule import Schedule, schedule
 from ..values import RunValues
 from . import megatron_core as core

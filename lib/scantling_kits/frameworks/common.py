@@ -2,7 +2,7 @@
 
 from scantling.endure.reliability import RECOVERS
 
-from ..record import Gap, LaunchPlan, constants_source, norm_epsilon, rotary_base
+from ..launch_plan import Gap, LaunchPlan, constants_source, norm_epsilon, rotary_base
 
 MOCK_DATA = (
     "MOCK_DATA=1 makes tokens up: good for the first hour on the machine, which is about speed "

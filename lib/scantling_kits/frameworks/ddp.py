@@ -3,7 +3,7 @@ network is the limit."""
 
 from dataclasses import replace
 
-from ..record import Domain, LaunchPlan
+from ..launch_plan import Domain, LaunchPlan
 from ..render import render
 from ..values import RunValues
 from . import fsdp

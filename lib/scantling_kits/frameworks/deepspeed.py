@@ -8,7 +8,7 @@ from typing import Any
 
 from scantling.catalogue.words import SHARDINGS, Offload, Precision, Recompute, Sharding
 
-from ..record import Domain, Gap, Install, LaunchPlan, Saves
+from ..launch_plan import Domain, Gap, Install, LaunchPlan, Saves
 from ..render import source
 from ..values import RunValues
 from . import fsdp

@@ -7,7 +7,7 @@ from dataclasses import replace
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Sharding
 
-from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Saves
+from ..launch_plan import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Saves
 from ..render import render, source
 from ..values import RunValues
 from .common import MOCK_DATA, STEPS_TOGETHER, constants_note, near_copies, recovery_gaps

@@ -7,8 +7,8 @@ from dataclasses import replace
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Recompute, Sharding
 
+from ..launch_plan import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..quote import comment, js
-from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..values import RunValues
 from .common import MOCK_DATA, all_layers, constants_note, near_copies, recovery_gaps
 from .layers import gated, without_biases, without_parts

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from scantling.catalogue.words import Precision
 
-from ..record import LaunchPlan
-from ..settings import Setting, Value, always
+from ..launch_plan import LaunchPlan
+from ..recipe_settings import Setting, Value, always
 from ..xla_flags import SINCE, dense_hungry, hungry, on_tpus
 
 TILE = 2048  # tokens of a tile of attention, at most

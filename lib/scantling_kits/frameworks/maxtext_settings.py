@@ -9,8 +9,8 @@ from scantling.base.records import record
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Offload, OffloadModule, Precision, Recompute, Sharding
 
-from ..record import SEED, LaunchPlan, norm_epsilon, rotary_base
-from ..settings import chosen
+from ..launch_plan import SEED, LaunchPlan, norm_epsilon, rotary_base
+from ..recipe_settings import chosen
 from ..training_schedule import Schedule, schedule
 from ..values import RunValues
 from .maxtext_options import OPTIONS

@@ -8,7 +8,7 @@ from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Offload, Precision, Sharding
 
-from ..record import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
+from ..launch_plan import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
 from ..render import source
 from ..values import RunValues
 from . import megatron_core as core

@@ -13,7 +13,7 @@ from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 from scantling.physics.software import HYBRIDEP, UCCL
 
-from ..record import Gap, LaunchPlan
+from ..launch_plan import Gap, LaunchPlan
 
 CP = {"ring": "p2p", "all-gather": "all_gather", "ulysses": "a2a"}
 FSDP_STRATEGY = {"zero2": "optim_grads", "zero3": "optim_grads_params"}

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.words import Precision, Sharding
 
-from ..record import LaunchPlan
-from ..settings import Chosen, Setting, Value, always
+from ..launch_plan import LaunchPlan
+from ..recipe_settings import Chosen, Setting, Value, always
 from . import megatron_core as core
 
 BRIDGE_SINCE = "0.3.0"  # the first release whose wheel has the options of core 0.16

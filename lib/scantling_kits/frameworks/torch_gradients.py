@@ -2,7 +2,7 @@
 
 from scantling.catalogue.words import Precision
 
-from ..record import LaunchPlan
+from ..launch_plan import LaunchPlan
 
 
 def gradients(launch: LaunchPlan) -> tuple[bool, str]:

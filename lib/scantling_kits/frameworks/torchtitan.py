@@ -8,9 +8,9 @@ from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
 from scantling.catalogue.words import Precision, Recompute, Sharding
 
-from ..record import SEED, Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
+from ..launch_plan import SEED, Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
+from ..recipe_settings import release
 from ..render import render
-from ..settings import release
 from ..training_schedule import schedule
 from ..values import RunValues
 from .common import all_layers, constants_note, near_copies, recovery_gaps

@@ -2,7 +2,7 @@
 
 from ..contents import Column
 from ..line_format import BYTE, COUNT, VALUE, LineFormat, Place, StepLine, memory, pattern, value
-from ..settings import Setting
+from ..setting_names import Setting
 
 _STEP_VALUES = (
     value(Column.SECONDS, rf"train_step_timing in s:{VALUE}"),

@@ -2,7 +2,7 @@
 
 from ..contents import Column
 from ..line_format import COUNT, GIB, VALUE, LineFormat, StepLine, memory, pattern, value
-from ..settings import Setting
+from ..setting_names import Setting
 
 VERL = LineFormat(
     name="verl",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scantling.base.files import write_text
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
 from .. import texts
 from .worth import Worth

@@ -7,7 +7,7 @@ from scantling.design.design import Design
 from scantling.physics.collectives import LARGE_MESSAGE, fastest, links_of_machine, volume
 from scantling.physics.wires import Wires
 from scantling.verdict.assess import assess
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
 SLOWER = 0.5  # of what the fabric should reach
 OFTEN = 10.0  # times the rate of flaps that is planned with

@@ -18,7 +18,7 @@ from scantling.catalogue.words import Precision
 from scantling.design.design import Design
 from scantling.physics.learned import Marks, alike, priors
 from scantling.verdict.assess import assess
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 
 from ..point import marks_of, precision_of
 

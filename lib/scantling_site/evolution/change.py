@@ -10,7 +10,7 @@ from scantling.plans import space as planning
 from scantling.verdict.assess import assess
 
 from ..constants import CONSTANTS
-from ..site import Site, site_of
+from ..job_site import Site, site_of
 
 RESIZED = ("dp", "grad_accum", "micro_batch", "ep", "etp")  # of the plan, where the job changes
 DIP = CONSTANTS.dip

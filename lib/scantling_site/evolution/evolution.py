@@ -5,9 +5,9 @@ from time import perf_counter
 
 from scantling.base.records import Record, record
 
-from ..site import Site
+from ..job_site import Site
 from .change import Base, Change
-from .changes import changes
+from .next_changes import changes
 
 
 @record

@@ -9,7 +9,7 @@ from scantling.physics.step import COMPUTE
 from scantling.verdict.texts import loss_name
 
 from ..fabric.build import built
-from ..site import STANDSTILL, Site
+from ..job_site import STANDSTILL, Site
 from .change import DIP, RESIZED, Base, Change, Figure, figure, share_of_step, step_figure, unsaid
 
 FAILURES = "failures and saves"

@@ -12,7 +12,7 @@ from scantling.catalogue.hardware import Fabric
 from scantling.catalogue.packet_switches import radix_of, switch_of
 from scantling.design.cluster import Cluster
 
-from ..site import is_torus
+from ..job_site import is_torus
 from . import trees
 from .dragonflies import dragonfly, dragonfly_plus, dragonfly_plus_reach, dragonfly_reach
 from .topology import Topology, copies, joined

@@ -16,12 +16,12 @@ from scantling.physics.collectives import Curve
 from ..constants import CONSTANTS
 from ..fabric.build import built, cards, torus_of
 from ..fabric.prices import Prices, prices
-from ..fabric.published import PublishedNetwork, published
+from ..fabric.published_networks import PublishedNetwork, published
 from ..fabric.topology import Topology
+from ..job_site import Site, is_torus
 from ..placement import Placement, blocks, placement
-from ..site import Site, is_torus
-from .alternatives import Alternative, alternatives
-from .settings import Setting, settings
+from .fabric_settings import Setting, settings
+from .other_networks import Alternative, alternatives
 from .traffic import (
     Axis,
     Burst,

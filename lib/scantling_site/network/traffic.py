@@ -12,10 +12,10 @@ from scantling.physics import collectives as curves
 from scantling.physics.cases import Cases
 from scantling.physics.collectives import Curve
 from scantling.physics.wires import calibration, members_inside
-from scantling.verdict.record import Chosen
+from scantling.verdict.assessment import Chosen
 
+from ..job_site import Site
 from ..placement import Placement, expert_share_out
-from ..site import Site
 
 COLLECTIVE_OF = {"tp": "all_gather", "cp": "all_gather", "ep": "all_to_all", "dp": "reduce_scatter"}
 

@@ -7,11 +7,11 @@ from scantling.physics import collectives as curves
 from scantling.physics.step import device_params, exchange_passes
 from scantling.physics.traffic import data_parallel
 from scantling.physics.wires import members_inside
-from scantling.verdict.record import Chosen
+from scantling.verdict.assessment import Chosen
 
 from ..constants import CONSTANTS
+from ..job_site import Site, Traffic
 from ..network.traffic import inside, layer_units
-from ..site import Site, Traffic
 from .timeline import dp_shares
 
 CP_EXCHANGES = {

@@ -13,9 +13,9 @@ from scantling.endure import checkpoint
 from scantling.endure.first_step import communicator_init_s
 
 from ..constants import CONSTANTS
+from ..job_site import Site
 from ..network.traffic import axes, bursts
 from ..placement import placement
-from ..site import Site
 from ..storage import corpus
 from .operations import CollectiveRow, collectives
 from .timeline import Piece, timeline

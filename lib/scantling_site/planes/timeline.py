@@ -8,11 +8,11 @@ from scantling.catalogue.words import Sharding
 from scantling.endure import storage
 from scantling.physics import collectives as curves, compute
 from scantling.physics.step import exchange_passes
-from scantling.verdict.record import Chosen
+from scantling.verdict.assessment import Chosen
 
 from ..constants import CONSTANTS
+from ..job_site import Site
 from ..network.traffic import gathers_layers, inside
-from ..site import Site
 
 Shares = dict[str, dict[str, float]]  # part of the step -> pass -> share
 EXCHANGES = ("tp", "cp", "ep")  # of activations

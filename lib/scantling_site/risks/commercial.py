@@ -9,7 +9,7 @@ from scantling.endure.cost import Z80, Cost, power_w
 
 from ..constants import CONSTANTS
 from ..facts import number, source
-from ..site import Site
+from ..job_site import Site
 from .trouble import (
     CAPACITY_LEAD,
     EVEN,

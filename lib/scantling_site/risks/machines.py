@@ -9,8 +9,8 @@ from scantling.endure import storage
 
 from ..constants import CONSTANTS
 from ..facts import number, source
+from ..job_site import Site
 from ..rollout.screen import screen, straggler_share
-from ..site import Site
 from .trouble import (
     ACCEPTANCE,
     EVEN,

@@ -3,9 +3,9 @@ takes to prevent; dearest first."""
 
 from scantling.base.records import Known, Lines, Record, record
 
-from ..site import Run, Site
+from ..job_site import Run, Site
 from .commercial import dearer, late_delivery, slower_than_estimated
-from .failures import (
+from .failing_nodes import (
     beyond_spares,
     lost_replica,
     no_spares,

@@ -10,8 +10,8 @@ from scantling.base.units import DAY_S
 from scantling.catalogue.words import PRECISIONS, Precision
 
 from ..facts import number, source
+from ..job_site import Site
 from ..rollout.playbooks import loss_spike_s, spikes
-from ..site import Site
 from .trouble import (
     EVEN,
     FIRST_STEP,

@@ -10,7 +10,7 @@ from scantling.endure import goodput
 from scantling.endure.interval import chosen_interval
 from scantling.endure.life import lived, otherwise
 
-from ..site import Site
+from ..job_site import Site
 
 EVEN = 0.5  # the chance where nobody has published a rate
 NO_RATE = "nobody has published a rate: an even chance"

@@ -9,7 +9,7 @@ from scantling.base.stats import poisson_quantile, quantile
 from scantling.base.units import DAY_S, HOUR_S
 
 from ..constants import CONSTANTS
-from ..site import Site
+from ..job_site import Site
 from .screen import Screen
 from .watch import hang_timeout_s
 

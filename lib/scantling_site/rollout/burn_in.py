@@ -21,9 +21,9 @@ from scantling.physics.wires import Link
 
 from ..constants import CONSTANTS, TABLES
 from ..fabric.build import cards
+from ..job_site import Site, is_torus
 from ..network.traffic import trust
 from ..placement import blocks
-from ..site import Site, is_torus
 from .screen import spread
 
 RATIOS: Array = np.linspace(0.2, 1.0, 81)

@@ -7,7 +7,7 @@ from scantling.base.units import DAY_S
 
 from ..constants import CONSTANTS
 from ..facts import number, source
-from ..site import Site
+from ..job_site import Site
 from .screen import Screen
 
 

@@ -10,7 +10,7 @@ from scantling.base.stats import quantile
 from scantling.physics.stragglers import slowest_of
 
 from ..facts import number, source
-from ..site import Site
+from ..job_site import Site
 
 # standard deviations between the whiskers of a normal box plot (quartiles +- 1.5 ranges)
 WHISKERS = 2 * 2.698

@@ -13,7 +13,7 @@ from scantling.endure.first_step import communicator_init_s
 from ..constants import CONSTANTS
 from ..fabric.build import built
 from ..facts import number, source
-from ..site import Site
+from ..job_site import Site
 
 ROTATION = 32  # nodes from which a site has a rotation of its own
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from scantling.endure.spares import segments
 
-from ..site import Site
+from ..job_site import Site
 from .request import (
     LONGEST_JOB_S,
     Adjacency,

@@ -5,9 +5,9 @@ from typing import TypedDict
 
 from ..fabric.build import cards
 from ..facts import source
+from ..job_site import Site
 from ..rollout.burn_in import ACCEPTED, acceptance_limits, accepted, node_busbw
 from ..rollout.watch import hang_timeout_s
-from ..site import Site
 
 OFTEN = "every 5 min"
 BEFORE = "before the job"

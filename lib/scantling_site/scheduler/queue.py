@@ -9,8 +9,8 @@ from scantling.base.show import several
 from scantling.base.stats import binomial_share
 
 from ..constants import CONSTANTS
+from ..job_site import Site
 from ..placement import leaf_nodes
-from ..site import Site
 from .request import Adjacency
 
 FRACTIONS = (0.1, 0.25, 0.5, 0.75, 0.9, 1.0)

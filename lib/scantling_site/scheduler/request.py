@@ -8,8 +8,8 @@ from scantling.base.units import DAY_S
 from scantling.catalogue.words import Sharding
 from scantling.endure.spares import segments
 
+from ..job_site import Site, pods_of
 from ..placement import leaf_nodes
-from ..site import Site, pods_of
 
 LONGEST_JOB_S = 7 * DAY_S  # what clusters let one job run: judgement
 BAD_START_S = 900  # a start that fails sooner has not begun to train: judgement

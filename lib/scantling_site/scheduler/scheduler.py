@@ -11,10 +11,9 @@ from scantling.endure.reliability import GOES_ON
 
 from ..constants import CONSTANTS
 from ..facts import number, source
-from ..site import Run, Site
+from ..job_site import Run, Site
 from .dialects import request
 from .health import HealthCheck, health_checks
-from .options import TIE, Option, best_first, judge, schedulers, steady
 from .queue import Queue, queue
 from .request import (
     BAD_START_S,
@@ -25,6 +24,7 @@ from .request import (
     spares_request,
     stop_lead_s,
 )
+from .scheduler_choice import TIE, Option, best_first, judge, schedulers, steady
 from .stakes import Criterion, in_place_gain, requeue_s, stakes
 
 

@@ -10,8 +10,8 @@ from scantling.endure import elastic
 
 from ..constants import CONSTANTS
 from ..domains import domains
+from ..job_site import Site
 from ..placement import blocks
-from ..site import Site
 
 # ByteRobust, arXiv 2509.16293, Table 7: machines of 16 devices -> seconds of a requeue
 REQUEUE = ((128, 454.0), (256, 545.0), (512, 635.0), (1024, 768.0))

@@ -17,7 +17,7 @@ from .. import measured
 from ..measured import Run, Total
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from ..texts import scientific
-from .base import DesignFacts, idle_share, swept
+from .shared_sums import DesignFacts, idle_share, swept
 
 
 class Facts(DesignFacts):

@@ -13,7 +13,7 @@ from scantling.physics import pipeline
 from .. import measured
 from ..measured import Run
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
-from .base import DesignFacts
+from .shared_sums import DesignFacts
 
 
 @record

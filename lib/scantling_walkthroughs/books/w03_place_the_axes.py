@@ -8,7 +8,7 @@ from scantling import Assessment, assess
 from scantling.base import show
 from scantling.catalogue import collective_series
 from scantling.catalogue.models.shape import Params, parameters
-from scantling.catalogue.records import CollectiveSeries
+from scantling.catalogue.rows import CollectiveSeries
 from scantling.design.design import Design
 from scantling.physics.communication import Traffic
 
@@ -16,7 +16,7 @@ from .. import measured
 from ..measured import Run, published_runs
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from ..texts import small_size
-from .base import DesignFacts, axis_traffic, fastest, swept, tp_traffic_bytes
+from .shared_sums import DesignFacts, axis_traffic, fastest, swept, tp_traffic_bytes
 
 
 class Facts(DesignFacts):

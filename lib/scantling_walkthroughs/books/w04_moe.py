@@ -14,7 +14,7 @@ from .. import measured
 from ..measured import Run, Total
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from ..texts import small_size
-from .base import DesignFacts, axis_traffic, fastest, layers_s, run_usd, swept
+from .shared_sums import DesignFacts, axis_traffic, fastest, layers_s, run_usd, swept
 
 
 class Facts(DesignFacts):

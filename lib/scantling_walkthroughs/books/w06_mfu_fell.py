@@ -11,7 +11,7 @@ from scantling.design.design import Design
 
 from .. import measured
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
-from .base import idle_share, layers_s
+from .shared_sums import idle_share, layers_s
 
 
 class Facts:

@@ -15,7 +15,7 @@ from scantling.endure import checkpoint, goodput
 from .. import measured
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
 from ..texts import small_size
-from .base import idle_share, run_days, tp_traffic_bytes
+from .shared_sums import idle_share, run_days, tp_traffic_bytes
 
 
 class Facts:

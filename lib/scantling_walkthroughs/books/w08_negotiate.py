@@ -15,7 +15,7 @@ from scantling.endure import goodput
 
 from .. import measured
 from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
-from .base import run_days, run_usd, swept
+from .shared_sums import run_days, run_usd, swept
 
 
 class Facts:

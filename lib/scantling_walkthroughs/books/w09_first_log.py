@@ -7,12 +7,12 @@ from scantling import Assessment, assess
 from scantling.base import show
 from scantling.base.units import DAY_S
 from scantling.design.design import Design
+from scantling_logs.log_reading import Reading
 from scantling_logs.point import of_design
-from scantling_logs.reading import Reading
-from scantling_logs.site import calibration
+from scantling_logs.site_calibration import calibration
 
 from ..question import Choice, Explain, Number, Option, Point, Slip, Walkthrough
-from .base import run_days
+from .shared_sums import run_days
 
 
 class Facts:

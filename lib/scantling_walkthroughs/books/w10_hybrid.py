@@ -10,7 +10,7 @@ from scantling.physics.memory.peak import memory_by_stage
 
 from ..question import Choice, Explain, Number, Option, Point, Slip, Walkthrough
 from ..texts import small_size
-from .base import DesignFacts
+from .shared_sums import DesignFacts
 
 
 class Facts(DesignFacts):

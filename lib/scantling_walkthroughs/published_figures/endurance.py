@@ -8,7 +8,7 @@ from scantling import catalogue
 from scantling.base.units import HOUR_S, MINUTE_S
 from scantling.endure import elastic, failures, goodput, spares
 
-from .record import Curves, Figure, PrintedValue, curves_through, points_of, printed_values
+from .recreation import Curves, Figure, PrintedValue, curves_through, points_of, printed_values
 
 
 def mtbf_s(preset: str, devices: float) -> float:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from scantling import catalogue
 from scantling.base.columns import Column
-from scantling.blocks.table import Shape
+from scantling.blocks.block_table import Shape
 from scantling.catalogue import scaling_laws as convergence
 from scantling.catalogue.hardware import USUAL_ACCELERATOR
 from scantling.catalogue.models.entries import entries
@@ -27,7 +27,7 @@ from scantling.physics.schedule import lay_out
 from scantling.physics.software import USUAL
 from scantling.physics.wires import Link
 
-from .record import Curves, Figure, Point, PrintedValue, curves_through, points_of
+from .recreation import Curves, Figure, Point, PrintedValue, curves_through, points_of
 
 GENERIC = Chip(
     linear_flops=989e12,

@@ -8,7 +8,7 @@ from scantling import catalogue
 from scantling.base.columns import Array, Column
 from scantling.base.records import take
 from scantling.blocks.answers import Gemm
-from scantling.catalogue.records import CollectiveSeries
+from scantling.catalogue.rows import CollectiveSeries
 from scantling.catalogue.words import PRECISIONS
 from scantling.physics import collectives
 from scantling.physics.cases import Plan, code
@@ -21,7 +21,7 @@ from scantling.runs.links import link_of_chip
 from scantling_logs.collective_points import points
 
 from .forms import GENERIC_JOB, bare, gpt
-from .record import Curves, Figure, Point
+from .recreation import Curves, Figure, Point
 
 SMALLEST_BYTES = 65_536  # from here on; below, start-up is all there is
 

@@ -10,7 +10,7 @@ nothing is digitised by eye.
 from functools import cache
 
 from . import endurance, forms, kernels, runs
-from .record import READ as READ, Figure, Recreation
+from .recreation import READ as READ, Figure, Recreation
 
 
 @cache

@@ -15,7 +15,7 @@ from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 from scantling.verdict.assess import assess
 
-from .record import Curves, Figure, Point, PrintedValue, curves_through, points_of
+from .recreation import Curves, Figure, Point, PrintedValue, curves_through, points_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame

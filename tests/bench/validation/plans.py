@@ -5,9 +5,9 @@ from pathlib import Path
 
 from scantling.advise.why import why
 from scantling.design.design import Design
-from scantling.plans.words import short
+from scantling.plans.plan_names import short
 from scantling.verdict.assess import assess
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 from scantling_kits.nearest import software_fields
 
 DESIGNS = Path("gallery/designs")

@@ -12,7 +12,7 @@ from scantling.catalogue.words import SHARDINGS
 from scantling.physics import bands
 from scantling.physics.cases import PRECISIONS, Cases, devices
 from scantling.physics.constants import calibration
-from scantling.runs.compare import baseline, configuration
+from scantling.runs.accuracy import baseline, configuration
 from scantling.runs.predict import decisive, predict_frame
 from scantling.runs.read import read_runs
 

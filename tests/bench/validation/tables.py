@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from scantling.base.show import percent
-from scantling.runs.compare import apart
+from scantling.runs.accuracy import apart
 from scantling.runs.scores import over_sources, spread, typical
 
 from .rows import CONDITIONS, KINDS

@@ -9,7 +9,7 @@ from scantling.advise.comparison import Comparison
 from scantling.advise.sweeps import Cell
 from scantling.base.errors import DesignError
 
-from ..words import plain
+from ..quantity_texts import plain
 from .altair_loader import alt
 from .figure import WIDTH
 from .plans import candidates, compared

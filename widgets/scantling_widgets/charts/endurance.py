@@ -9,7 +9,7 @@ from typing import Any
 from scantling.base.show import seconds, share
 from scantling.verdict.result import figure
 
-from ..words import label_or
+from ..quantity_texts import label_or
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, records, saying
 from .palette import ACCENT, SECOND

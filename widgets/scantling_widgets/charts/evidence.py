@@ -9,7 +9,7 @@ from typing import Any
 from scantling.base.show import seconds, share
 from scantling.verdict.result import band_of, figure
 
-from ..words import at
+from ..quantity_texts import at
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, saying
 from .palette import ACCENT, MEASURED, SECOND

@@ -16,12 +16,12 @@ from json import dumps, loads
 from pathlib import Path
 from typing import Any, Concatenate, Generic, NamedTuple, ParamSpec, Protocol, TypeAlias
 
-from scantling.base.quantities import table as table_of_quantities
+from scantling.base.quantities import quantity as table_of_quantities
 from scantling.base.records import record
 from scantling.verdict.result import Result
 
-from ..resources import in_a_page
-from ..words import axis, titled
+from ..quantity_texts import axis, titled
+from ..shipped_files import in_a_page
 from .altair_loader import alt
 from .livechart import Columns, Frame, LiveChart, columns, stored
 from .palette import Swatch

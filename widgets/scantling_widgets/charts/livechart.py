@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scantling.base.files import write_whole
 
-from .parts import Part
+from .page_parts import Part
 
 _WHOLE = "//whole\n"
 _RUNTIME = "globalThis.__scantlingVega = vegaEmbed;\n"

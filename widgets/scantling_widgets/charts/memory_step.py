@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from scantling.base.show import seconds, share, size
 from scantling.physics.memory.peak import SAFE_SHARE
 
-from ..words import at
+from ..quantity_texts import at
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, laid, quantity_axis, saying
 from .palette import MEASURED, MEMORY, OVER, STEP, Swatch, colours, names

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from scantling.base.show import bytes_per_s, seconds, share, size, usd
-from scantling.plans.words import degrees_of
+from scantling.plans.plan_names import degrees_of
 
-from ..words import label_or
+from ..quantity_texts import label_or
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, laid, records, saying
 from .palette import AXES as PEERS, SECOND, Swatch, ink_on

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
-from scantling.base.quantities.table import quantity
+from scantling.base.quantities.quantity import quantity
 from scantling.catalogue.words import MemoryPart, StepPart
 
 

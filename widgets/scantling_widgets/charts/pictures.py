@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from ..resources import in_a_page
+from ..shipped_files import in_a_page
 from .figure import Assessed, Facts, Figure, P, Spec
 from .livechart import vega_version
 from .theme import FONT, INKS, themed

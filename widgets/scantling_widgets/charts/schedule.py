@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scantling.physics.schedule import Layout
 
-from ..words import share
+from ..quantity_texts import share
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row
 from .palette import SECOND

@@ -9,7 +9,7 @@ from functools import partial
 from scantling.advise.sweeps import Cell
 from scantling.verdict.verdicts import VERDICTS
 
-from ..words import MORE_IS_BETTER, label, show, split
+from ..quantity_texts import MORE_IS_BETTER, label, show, split
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, Spec, quantity_axis, records_of, saying
 from .palette import ACCENT, MISSED, OVER, SECOND

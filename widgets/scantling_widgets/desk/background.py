@@ -9,8 +9,8 @@ from functools import partial
 from time import monotonic
 from typing import Any, Protocol
 
-from ..charts.parts import Box, Button, Part
-from ..resources import in_a_page
+from ..charts.page_parts import Box, Button, Part
+from ..shipped_files import in_a_page
 
 Step = Callable[[Any], None]  # of what the work yields
 

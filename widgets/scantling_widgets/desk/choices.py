@@ -12,7 +12,7 @@ from scantling.base.units import GB
 from scantling.catalogue.hardware import Fabric
 from scantling.catalogue.models.entries import entries
 
-from .. import resources
+from .. import shipped_files
 
 _QUARTERS = (1.0, 1.25, 1.5, 1.75)
 _DECADE = (1, 1.3, 1.6, 2, 2.5, 3.2, 4, 5, 6.3, 8)
@@ -132,7 +132,7 @@ def models() -> tuple[Option, ...]:
 @cache
 def examples() -> tuple[Option, ...]:
     """Designs of the gallery, by file name."""
-    paths = sorted(resources.example().parent.glob("*.yaml"))
+    paths = sorted(shipped_files.example().parent.glob("*.yaml"))
     return tuple(choice(str(path), path.stem) for path in paths)
 
 

@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 from scantling import catalogue
-from scantling.base.quantities.table import quantity
+from scantling.base.quantities.quantity import quantity
 from scantling.base.records import record
 from scantling.base.show import bytes_per_s
 from scantling.base.units import GB
@@ -17,7 +17,7 @@ from scantling.design.fields import FieldFacts, Kind
 from scantling.design.file import inline
 from scantling.design.resolved import Resolved
 
-from ..words import at
+from ..quantity_texts import at
 from . import choices
 from .choices import Option, choice, ratio_text, with_value
 from .session import Moment

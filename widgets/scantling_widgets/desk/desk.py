@@ -11,16 +11,16 @@ from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 from scantling.verdict.result import figure
 
-from ..charts.parts import Button, Link, Message, Tabs
-from ..resources import served
-from ..words import show
-from . import link, theme
+from ..charts.page_parts import Button, Link, Message, Tabs
+from ..quantity_texts import show
+from ..shipped_files import served
+from . import boxes, link
+from .boxes import box
 from .pane import Act, Pane
 from .panels import panels
 from .panels.report import names_no_file
 from .panes import ControlsPane, HeadlinePane, MemoryPane, StepPane, StoryPane
 from .session import Judge, Openable, Session, assess
-from .theme import box
 
 _REFER, _CLEAR = "Set reference", "Clear reference"
 
@@ -30,7 +30,7 @@ class TitlePane(Pane):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.title = theme.text(cls="sd-title-host")
+        self.title = boxes.text(cls="sd-title-host")
         self.undo = self._button("Undo", session.undo, "Take the last change back")
         self.redo = self._button("Redo", session.redo, "Do the change again")
         self.reset = self._button("Reset", session.reset, "Back to the design the desk opened with")
@@ -64,10 +64,10 @@ class TitlePane(Pane):
             remarks.append("compared with the reference")
         if now.quick:
             remarks.append("quick search while dragging")
-        below = theme.escape(" · ".join(remarks))
+        below = boxes.escape(" · ".join(remarks))
         self.title.value = (
             f'<div class="sd-title" role="heading" aria-level="2">'
-            f"{theme.escape(title)}<small>{below}</small></div>"
+            f"{boxes.escape(title)}<small>{below}</small></div>"
         )
 
 

@@ -4,7 +4,7 @@ change comes back as one message."""
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..charts.parts import Part
+from ..charts.page_parts import Part
 from .choices import Option
 from .control import ControlState
 from .inputs import GroupState

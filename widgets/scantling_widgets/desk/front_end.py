@@ -1,6 +1,6 @@
 """The front end of the desk and of its parts, as one module of JavaScript."""
 
-from ..resources import scripts
+from ..shipped_files import scripts
 
 # in the order in which they need each other
 _SCRIPTS = ("sheet", "form", "livechart", "strip", "parts", "table", "desk")

@@ -5,16 +5,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from scantling.advise.explanation import Opened, inputs
-from scantling.base.quantities.table import quantity
+from scantling.base.quantities.quantity import quantity
 from scantling.base.show import seconds
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, figure_texts
 from scantling.verdict.texts import cured, verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, Verdict, met
 
-from .. import words
+from .. import quantity_texts
+from ..quantity_texts import at, band, fits, in_text, share, show, split, withheld
 from ..report.phrases import sentence
-from ..words import at, band, fits, in_text, share, show, split, withheld
 from . import link
 from .session import Fields, Refusal, Session
 
@@ -266,7 +266,7 @@ def offer(session: Session) -> Offer | None:
     if not fields or not pinned:
         return None
     return Offer(
-        f"Unpin {words.label(field)}",
+        f"Unpin {quantity_texts.label(field)}",
         f"Take the change, and let the search choose {name}",
         {**fields, field: None},
     )
@@ -299,14 +299,16 @@ def explanation(
             **(facts or {}),
         }
         verdict = key == "verdict" and not facts
-        return words.opened(key, row, {} if verdict else inputs(session.now, row), row)
+        return quantity_texts.opened(key, row, {} if verdict else inputs(session.now, row), row)
     verdict = key == "verdict" and not facts
-    out = words.opened(key, figures, {} if verdict else inputs(session.now, figures), facts or None)
+    out = quantity_texts.opened(
+        key, figures, {} if verdict else inputs(session.now, figures), facts or None
+    )
     if verdict:
         out["lines"] += _deciding(figures)
     prices = [at(figures, f"cost.cost_usd_{end}") for end in ("low", "high")]
     if key == "likely.cost_usd" and None not in prices:
-        of = words.band_of("cost.cost_usd")
+        of = quantity_texts.band_of("cost.cost_usd")
         out["lines"].append(("At other prices", f"{band(key, *prices)}: {of}"))
     if session.reference and not facts:
         before = session.reference.figures
@@ -320,7 +322,7 @@ def _deciding(figures: Figures) -> list[tuple[str, str]]:
     """Memory, limits and nearest fixes: what decides the verdict."""
     memory = (f"memory_bytes.{part}" for part in figures.get("memory_bytes") or {})
     return [
-        *((words.label(key), in_text(figures, key)) for key in memory),
+        *((quantity_texts.label(key), in_text(figures, key)) for key in memory),
         *(("Limits", limit) for limit in figures["limits"][:4]),
         *(("Nearest fix", fix_text(fix)) for fix in figures["nearest_fixes"][:4]),
     ]

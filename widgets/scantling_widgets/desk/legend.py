@@ -6,9 +6,9 @@ from typing import Any, ClassVar, TypedDict
 
 from scantling.advise.explanation import Opened
 
+from ..charts.page_parts import Part
 from ..charts.palette import MEMORY, STEP, Swatch
-from ..charts.parts import Part
-from ..words import share, show
+from ..quantity_texts import share, show
 
 Facts = Mapping[str, Any]  # figures by name
 Explain = Callable[[str, Facts], Opened]  # of a quantity's key, and of the row that it stands in

@@ -4,14 +4,16 @@ Importing this opens the desk on its example, so that a memory that is kept then
 from collections.abc import Callable
 from json import dumps, loads
 
-from . import rendering
+from . import rendered_files
 from .desk import DeskPane
 
 PAGE = DeskPane().open()
 
 
-def begin(tell: Callable[[str], None], draw: rendering.Drawing | None) -> Callable[[str], None]:
+def begin(
+    tell: Callable[[str], None], draw: rendered_files.Drawing | None
+) -> Callable[[str], None]:
     """Returns what hears one message of the page as JSON; `tell` takes those to the page. `draw` is
     how the page draws a report's pictures (`rendering.drawing`)."""
-    PAGE.tell, rendering.drawing = lambda message: tell(dumps(message)), draw
+    PAGE.tell, rendered_files.drawing = lambda message: tell(dumps(message)), draw
     return lambda message: PAGE.hear(loads(message))

@@ -6,7 +6,7 @@ from typing import Any
 
 from scantling.base.errors import DesignError
 
-from ..charts.parts import Message, Page, Part
+from ..charts.page_parts import Message, Page, Part
 from .session import Session
 
 Act = Callable[[], Any]

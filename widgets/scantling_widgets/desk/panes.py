@@ -12,14 +12,14 @@ from scantling.verdict.result import band_of
 from ..charts import memory_step
 from ..charts.figure import Figure
 from ..charts.livechart import LiveChart
-from ..charts.parts import Button, Message
-from . import headline, inputs, legend, story, theme
+from ..charts.page_parts import Button, Message
+from . import boxes, headline, inputs, legend, story
 from .background import Waiting, in_background
+from .boxes import box
 from .controls import GROUPS
 from .form import Form
 from .pane import Pane
 from .session import Fields, Session
-from .theme import box
 
 _FIRST = "Move an input or take a suggestion: what it does, and what then takes most, is said here."
 _IDLE_S = 1.5  # without a change, until moves are tried
@@ -89,8 +89,8 @@ class HeadlinePane(Pane):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.strip = legend.Strip(partial(headline.explanation, session))
-        self.line = theme.text(cls="sd-line-host")
-        self.fault = theme.text(cls="sd-fault-host")
+        self.line = boxes.text(cls="sd-line-host")
+        self.fault = boxes.text(cls="sd-fault-host")
         self.dismiss = Button("Dismiss", partial(self.act, self._forget))
         self.fix = Button("Apply fix", partial(self.act, self.apply_fix), cls="sd-fix")
         self._offer: headline.Offer | None = None
@@ -115,8 +115,8 @@ class HeadlinePane(Pane):
             sentence = f"{sentence} What would help is being worked out.".lstrip()
         self.line.value = (
             f'<div class="sd-line" role="status" tabindex="0" data-state="{state}"><span '
-            f'title="{theme.escape(sentence)}"><b>{theme.escape(start)}</b> '
-            f"{theme.escape(sentence)}</span></div>"
+            f'title="{boxes.escape(sentence)}"><b>{boxes.escape(start)}</b> '
+            f"{boxes.escape(sentence)}</span></div>"
         )
         self._offer = headline.offer(self.session)
         self.fix.hidden = self._offer is None
@@ -139,7 +139,7 @@ class HeadlinePane(Pane):
         if fault is None:
             self.fault.value = ""
             return
-        what, trace = map(theme.escape, fault)
+        what, trace = map(boxes.escape, fault)
         self.fault.value = (
             '<div class="sd-error" role="alert"><b>Something went wrong in the kit; the desk goes '
             f"on.</b> {what}<details><summary>Details</summary><pre>{trace}</pre></details></div>"
@@ -157,7 +157,7 @@ class PicturePane(Pane):
         super().__init__(session)
         self.figure, self.chart = figure, figure.live()
         self.key = legend.Key(partial(headline.explanation, session))
-        self.root = self.card = theme.card(figure.title, self.chart, self.key, see=self.see)
+        self.root = self.card = boxes.card(figure.title, self.chart, self.key, see=self.see)
 
     def show(self) -> None:
         figures, reference = self.session.now.figures, self.session.reference
@@ -228,14 +228,14 @@ class StoryPane(Pane):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._timer: Waiting | None = None
-        self.sentence = theme.text(cls="sd-story")
+        self.sentence = boxes.text(cls="sd-story")
         self.moves = box("sd-line-of sd-moves")
         self.root = box("sd-line-of sd-tale", self.sentence, self.moves)
 
     def show(self) -> None:
         session = self.session
         moved = session.now.design not in (session.before.design, session.named)
-        self.sentence.value = theme.escape(
+        self.sentence.value = boxes.escape(
             story.changed(session.before, session.now) if moved else _FIRST
         )
         self.moves.children = ()

@@ -24,7 +24,7 @@ from scantling.design.resolved import Resolved
 from scantling.plans.space import COARSE
 from scantling.verdict.result import Result
 
-from .. import resources
+from .. import shipped_files
 from . import link
 from .background import in_background
 
@@ -91,7 +91,7 @@ def open_design(design: Openable | None) -> Design:
         return link.read(design)
     if isinstance(design, Design):
         return design
-    return Design.read(design or resources.example())
+    return Design.read(design or shipped_files.example())
 
 
 class Session(traitlets.HasTraits):

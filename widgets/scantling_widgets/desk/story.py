@@ -12,7 +12,7 @@ from scantling.verdict.result import FigureKey, Result, figure, figure_texts
 from scantling.verdict.verdicts import met
 
 from ..charts.palette import STEP
-from ..words import fits, plain, share, show
+from ..quantity_texts import fits, plain, share, show
 from .controls import label_of
 from .session import Fields, Judge, Moment
 from .studies import assessed

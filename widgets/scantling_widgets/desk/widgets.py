@@ -17,9 +17,9 @@ from scantling.base.errors import DesignError
 from scantling.design.design import Design
 
 from ..charts.livechart import LiveChart, vega_bundle
-from ..charts.parts import Message
-from ..resources import STATIC
-from . import front_end, theme
+from ..charts.page_parts import Message
+from ..shipped_files import STATIC
+from . import boxes, front_end
 from .desk import DeskPane
 from .pane import Pane
 from .panels.plans import Plans as PlansPanel
@@ -60,7 +60,7 @@ class Alone(Pane):
     def __init__(self, pane: Pane) -> None:
         super().__init__(pane.session)
         self.pane = pane
-        self.root = theme.box("sd-desk sd-part", pane.root)
+        self.root = boxes.box("sd-desk sd-part", pane.root)
 
     def show(self) -> None:
         self.pane.show()

@@ -15,24 +15,24 @@ from typing import Any, NamedTuple
 import pandas as pd
 from scantling import catalogue
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling.base.records import record
 from scantling.base.show import days, percent, seconds, share
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 from scantling.verdict.result import FigureKey, figure
 
-from .. import resources
+from .. import shipped_files
 from ..charts import memory_step as charts
 from ..charts.figure import Facts, Spec, compiled
 from ..charts.livechart import vega_version
 from ..charts.theme import SCHEMA, THEME, listed
-from ..report.batch import Record, as_csv, run, write
+from ..quantity_texts import at, plan_text
 from ..report.compare import result_of
 from ..report.jobs import today
 from ..report.page import templated
 from ..report.rendering import environment, render
-from ..words import at, plan_text
+from ..report.report_batch import Record, as_csv, run, write
 
 # of the plan, and figures of the assessment, in the table of headline figures
 PLAN = ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sharding", "micro_batch", "recompute")
@@ -149,13 +149,13 @@ def folder() -> Path:
 
 def designs() -> dict[str, Path]:
     """Design files of the gallery by name."""
-    return {path.stem: path for path in sorted(resources.example().parent.glob("*.yaml"))}
+    return {path.stem: path for path in sorted(shipped_files.example().parent.glob("*.yaml"))}
 
 
 def published() -> list[Published]:
     """What the world printed about these runs: the rows of `published.csv`. What a run printed of
     its software, no design file names."""
-    frame = pd.read_csv(resources.published("published.csv"), keep_default_na=False)
+    frame = pd.read_csv(shipped_files.published("published.csv"), keep_default_na=False)
     return [Published(*row) for row in frame[list(Published._fields)].itertuples(index=False)]
 
 

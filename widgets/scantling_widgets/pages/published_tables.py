@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 from scantling.base.displayed import Html, markdown
 from scantling.base.show import is_number, percent, shown
+from scantling.verdict.assessment import Assessment
 from scantling.verdict.limits import limits
-from scantling.verdict.record import Assessment
 from scantling_walkthroughs.published_figures import recreate as published_figures
-from scantling_walkthroughs.published_figures.record import Figure, Point
+from scantling_walkthroughs.published_figures.recreation import Figure, Point
 
-from ..charts.published import bars, error, error_sentence, is_share, lines, picture, size
+from ..charts.recreations import bars, error, error_sentence, is_share, lines, picture, size
 from ..report.rendering import macros
 
 __all__ = ["bars", "error", "error_sentence", "lines", "picture", "size"]

@@ -7,11 +7,11 @@ from pathlib import Path
 from textwrap import shorten
 
 from scantling.base.records import Lines
-from scantling_walkthroughs.published_figures.record import Recreation
 from scantling_walkthroughs.published_figures.recreate import recreate_all
+from scantling_walkthroughs.published_figures.recreation import Recreation
 
-from .. import resources
-from ..charts.published import of_all, size
+from .. import shipped_files
+from ..charts.recreations import of_all, size
 from ..report.rendering import macros
 from . import walkthroughs
 from .published_tables import Cell
@@ -19,7 +19,7 @@ from .published_tables import Cell
 
 def sources() -> list[Path]:
     """The first design, then the reference notebooks in order."""
-    folder = resources.notebook("design_desk").parent
+    folder = shipped_files.notebook("design_desk").parent
     reference = sorted((folder / "reference").glob("[0-9][0-9]_*.ipynb"))
     return [folder / "first_design.ipynb", *reference]
 

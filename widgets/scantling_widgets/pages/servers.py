@@ -26,7 +26,7 @@ from scantling.base.records import record
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 
-from .. import resources
+from .. import shipped_files
 
 LOOPBACK = "127.0.0.1"
 BOOK = "design_desk.ipynb"
@@ -64,7 +64,7 @@ def free_port(preferred: int) -> int:
 
 def design_path(file: str | None) -> Path:
     """The design file to open, read once so that a wrong one is refused before a server starts."""
-    path = Path(file).resolve() if file else resources.example()
+    path = Path(file).resolve() if file else shipped_files.example()
     prepare(Design.read(path))
     return path
 
@@ -155,10 +155,10 @@ def book_folder(folder: Path) -> tuple[Path, Path]:
     try:
         place.mkdir(parents=True, exist_ok=True)
         if not (place / BOOK).is_file():
-            shutil.copyfile(resources.notebook("design_desk"), place / BOOK)
+            shutil.copyfile(shipped_files.notebook("design_desk"), place / BOOK)
     except OSError:
         folder = place = Path(tempfile.mkdtemp(prefix="scantling-lab-"))
-        shutil.copyfile(resources.notebook("design_desk"), place / BOOK)
+        shutil.copyfile(shipped_files.notebook("design_desk"), place / BOOK)
     return folder, place / BOOK
 
 
@@ -197,7 +197,7 @@ def voila_page(design: Path, *, port: int = 8866, theme: str = "system") -> Iter
     port = free_port(port)
     with tempfile.TemporaryDirectory(prefix="scantling-page-") as folder:
         book = Path(folder) / BOOK
-        book.write_text(_code_only(resources.notebook("design_desk")), encoding="utf-8")
+        book.write_text(_code_only(shipped_files.notebook("design_desk")), encoding="utf-8")
         flags = (
             str(book),
             f"--Voila.ip={LOOPBACK}",
@@ -211,7 +211,7 @@ def voila_page(design: Path, *, port: int = 8866, theme: str = "system") -> Iter
             "--pool_size=1",
             "--VoilaConfiguration.show_tracebacks=False",
         )
-        kernels = "scantling_widgets.pages.kernels"
+        kernels = "scantling_widgets.pages.visitor_kernels"
         with _running(kernels, flags, design, port, SCANTLING_SERVED="1") as server:
             yield server
 

@@ -21,10 +21,10 @@ from scantling.cli.options import FOLDER
 from ..charts.ahead import drawn_ahead
 from ..charts.livechart import vega_bundle
 from ..desk import front_end
-from ..report.batch import write
 from ..report.jobs import today
 from ..report.page import templated
-from ..resources import STATIC, packages
+from ..report.report_batch import write
+from ..shipped_files import STATIC, packages
 from . import gallery, reference, validation_page, walkthroughs
 
 OURS = "scantling.zip"

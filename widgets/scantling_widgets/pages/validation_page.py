@@ -9,9 +9,8 @@ from markupsafe import Markup
 from pandas import DataFrame, read_csv
 from scantling.base.show import percent
 
-from .. import resources
+from .. import shipped_files
 from ..charts import validation as charts
-from ..report.batch import write
 from ..report.blocks import (
     Block,
     Bullets,
@@ -29,6 +28,7 @@ from ..report.blocks import (
 )
 from ..report.page import templated
 from ..report.phrases import upfirst
+from ..report.report_batch import write
 
 KINDS = {
     "family left out": "families of sources left out of the fit",
@@ -734,7 +734,7 @@ def _made(memory: bool) -> list[Block]:
 
 def build(out: Path, folder: Path | None = None) -> None:
     """Draw the page of the tables in `folder`, of those that ship without one, into `out`."""
-    folder = folder or resources.published("validation/validation.json").parent
+    folder = folder or shipped_files.published("validation/validation.json").parent
     out.mkdir(parents=True, exist_ok=True)
     tables = (folder / f"{name}.csv" for name in ("validation", "memory", "leaderboard"))
     rows, memory, board = (read_csv(path) if path.is_file() else None for path in tables)

@@ -15,13 +15,13 @@ import anywidget
 import ipywidgets as W
 import scantling_walkthroughs as learn
 from IPython.display import display
-from scantling_walkthroughs import compare, show
+from scantling_walkthroughs import compare, question_pages
 from scantling_walkthroughs.grade import Verdict, grade
 from scantling_walkthroughs.question import Question
 from scantling_walkthroughs.session import Card, Session
 from traitlets import Dict, Unicode
 
-from .. import resources
+from .. import shipped_files
 from ..charts import pictures
 from ..charts.altair_loader import alt
 from ..charts.curves import bars, lines
@@ -114,7 +114,7 @@ class Front(anywidget.AnyWidget):
     said   what stands below the controls
     """
 
-    _esm = resources.scripts("controls", "live")
+    _esm = shipped_files.scripts("controls", "live")
     html = Unicode().tag(sync=True)
     said = Unicode().tag(sync=True)
     key = Dict().tag(sync=True)
@@ -130,11 +130,11 @@ class LiveCard(Card):
 
     def front(self) -> Front:
         q, s = self.question, self.session
-        card = show.card(q, grade(q, ...), s.mode, s.hints.get(q.id, 0))
+        card = question_pages.card(q, grade(q, ...), s.mode, s.hints.get(q.id, 0))
         front = Front(
-            html=show.style() + card,
-            key=show.controls(q) | {"act": "Note" if s.mode == "blank" else "Check"},
-            said=show.block(show.reply_part(self.verdict, s.mode)),
+            html=question_pages.style() + card,
+            key=question_pages.controls(q) | {"act": "Note" if s.mode == "blank" else "Check"},
+            said=question_pages.block(question_pages.reply_part(self.verdict, s.mode)),
         )
         front.observe(lambda _: self._hear(front, front.given), "given")
         return front
@@ -145,4 +145,4 @@ class LiveCard(Card):
         s.hints[q.id] = max(given.get("hints", 0), s.hints.get(q.id, 0))
         if "answer" in given:
             self.verdict = s.judge(q, given["answer"], given.get("mine"))
-            front.said = show.block(show.reply_part(self.verdict, s.mode))
+            front.said = question_pages.block(question_pages.reply_part(self.verdict, s.mode))

@@ -24,10 +24,10 @@ import nbformat
 from markupsafe import Markup, escape
 from scantling.base.displayed import markdown
 from scantling.base.errors import DesignError
-from scantling_walkthroughs import show, walkthrough, walkthroughs
+from scantling_walkthroughs import question_pages, walkthrough, walkthroughs
 from scantling_walkthroughs.session import MODES
 
-from .. import resources
+from .. import shipped_files
 from ..report.page import output_html
 from ..report.rendering import environment, macros
 from .servers import PAGE_SIGNS
@@ -59,7 +59,7 @@ def source(which: str) -> Path:
             [f"{n}_{w.name}" for n, w in walkthroughs().items()],
             problem="is unknown",
         ) from None
-    return resources.notebook(f"{FOLDER}/{w.number}_{w.name}")
+    return shipped_files.notebook(f"{FOLDER}/{w.number}_{w.name}")
 
 
 def tags(cell: Cell) -> list[str]:
@@ -134,7 +134,7 @@ def page(notebook: Notebook) -> str:
     return document(
         notebook.metadata.get("scantling", {}).get("title") or _heading(notebook),
         "\n".join(filter(None, map(_cell, notebook.cells))),
-        script=Markup(resources.scripts("controls", "learn")),
+        script=Markup(shipped_files.scripts("controls", "learn")),
     )
 
 
@@ -152,8 +152,8 @@ def document(title: str, body: str, *, script: str = "", wide: bool = False) -> 
             title=title,
             body=Markup(body),
             script=script,
-            css=Markup((resources.STATIC / "learn.css").read_text(encoding="utf-8")),
-            style=Markup(show.style()),
+            css=Markup((shipped_files.STATIC / "learn.css").read_text(encoding="utf-8")),
+            style=Markup(question_pages.style()),
             wide=wide,
         )
     )

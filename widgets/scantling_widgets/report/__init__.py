@@ -22,9 +22,9 @@ from ..charts.network import traffic
 from ..charts.pictures import RESULT, Picture
 from ..charts.plans import printed_tornado
 from ..charts.schedule import laid as layers
-from ..words import label
-from .batch import run
+from ..quantity_texts import label
 from .order import ORDER
+from .report_batch import run
 from .sections import SECTIONS
 from .sections.step import sensitivity
 from .sections.summary import header

@@ -8,8 +8,8 @@ from scantling.cli.options import FOLDER
 from scantling.verdict.result import figure_texts
 from scantling.verdict.verdicts import VERDICTS
 
-from .batch import Record, run
 from .compare import write_comparison
+from .report_batch import Record, run
 
 
 @click.command()

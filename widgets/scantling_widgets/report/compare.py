@@ -10,9 +10,9 @@ from scantling.advise import comparison as side_by_side
 from ..charts import pictures
 from ..charts.figure import Facts
 from ..charts.plans import memories, steps
-from .batch import Record, write
 from .jobs import assessment_in, today
 from .page import templated
+from .report_batch import Record, write
 
 
 def comparison(results: Sequence[Facts], date: str | None = None) -> str:

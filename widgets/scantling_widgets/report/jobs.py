@@ -23,8 +23,8 @@ from scantling.verdict.result import Result
 from scantling.verdict.verdicts import EXIT
 
 from ..charts.pictures import RESULT
-from ..resources import notebook, packages
-from ..words import at
+from ..quantity_texts import at
+from ..shipped_files import notebook, packages
 from .page import page
 
 LONGEST_S = {"default": 600, "wide": 7200}  # of one cell of a report, by the space that is searched

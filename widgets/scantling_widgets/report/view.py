@@ -7,20 +7,20 @@ from typing import Any
 
 import scantling_site as site
 from scantling.advise.comparison import flat
-from scantling.base.quantities import table as quantities
-from scantling.base.quantities.table import Quantity, show
+from scantling.base.quantities import quantity as quantities
+from scantling.base.quantities.quantity import Quantity, show
 from scantling.base.records import record
 from scantling.base.show import is_number, share, size, value_text
 from scantling.design.cluster import Cluster
 from scantling.design.resolved import Phase, Resolved
 from scantling.endure.reliability import EnduranceFigures
 from scantling.physics.communication import Traffic
-from scantling.verdict.record import Assessment
+from scantling.verdict.assessment import Assessment
 from scantling.verdict.result import FigureKey, PhaseRow, band_of, figure
 
 from ..charts.figure import Facts
 from ..charts.network import AXES
-from ..words import at, withheld
+from ..quantity_texts import at, withheld
 from .blocks import Tile
 from .phrases import LOSSES
 

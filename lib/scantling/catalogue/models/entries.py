@@ -15,11 +15,11 @@ from ...base.errors import CatalogueError, DesignError, refuse
 from ...base.files import csv_rows
 from ...base.records import Assumed, Derived, Lines, fields_of, record
 from ..load import HERE, by_id, filled, find, indexed
-from ..records import Sourced
-from .check import Part, check_fields, check_model, rules_of_part, rules_of_parts
+from ..rows import Sourced
+from .dimension_checks import Part, check_fields, check_model, rules_of_part, rules_of_parts
 from .dimensions import GATED
 from .hf import from_hf
-from .kinds import SLIDING
+from .pattern_words import SLIDING
 from .patterns import attending_every, counts_of, layers_of
 from .shape import Model, attention_kind
 from .sizing import MLA, Made, from_size

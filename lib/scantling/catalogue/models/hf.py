@@ -12,10 +12,10 @@ from ...base.files import json_object, read_text
 from ...base.records import Assumed, Lines
 from .architectures import Architecture, Experts, FfnRule, KvHeads, Sliding
 from .architectures_table import ARCHITECTURES, COMPOSITES, REFUSED
-from .check import check_model
+from .dimension_checks import check_model
 from .hf_layers import OF_LETTERS, pattern_fields
 from .hf_reader import Reader, Switch
-from .kinds import SLIDING
+from .pattern_words import SLIDING
 from .patterns import counts_of
 from .shape import Model, attention_kind
 

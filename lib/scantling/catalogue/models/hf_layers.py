@@ -7,7 +7,7 @@ from typing import Any
 
 from .architectures import Architecture
 from .hf_reader import Reader
-from .kinds import LETTERS, WORDS
+from .pattern_words import LETTERS, WORDS
 from .patterns import written
 
 OF_LETTERS = {name: key for key, word in WORDS.items() for name in word.names}

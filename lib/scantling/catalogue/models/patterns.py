@@ -19,7 +19,7 @@ from ...base.columns import Column
 from ...base.errors import DesignError, closest
 from ...base.records import Lines
 from .dimensions import Names
-from .kinds import ATTENDING, COUNTED_AS, LETTERS, SLIDING, WORDS
+from .pattern_words import ATTENDING, COUNTED_AS, LETTERS, SLIDING, WORDS
 
 MOST_LAYERS = 10_000
 MOST_NESTED = 100

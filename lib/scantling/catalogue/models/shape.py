@@ -18,11 +18,11 @@ from ...base.errors import DesignError
 from ...base.records import record
 from ...blocks import KINDS
 from ...blocks.block import Block
+from ...blocks.block_table import Shape
 from ...blocks.head import Head
 from ...blocks.moe import Moe
 from ...blocks.mtp import Mtp
-from ...blocks.table import Shape
-from . import kinds
+from . import pattern_words
 from .dimensions import Dimensions, Names, number
 from .patterns import attention_every, counted, counts, counts_of, layers_of
 
@@ -233,18 +233,18 @@ def _shape(m: Dimensions) -> Shape:
     others = mixers_of(str(mixers), m.hidden, m.layers, m.windowed_layers)
     plain = _without_pattern(m, sum(b.count for b in others))
     inside = _blocks(m, counts(m.pattern), plain)
-    head = kinds.head(m)
+    head = pattern_words.head(m)
     behind: list[Block] = [head]
     if np.any(m.hyper_connections):
-        behind.append(kinds.gather(m))
+        behind.append(pattern_words.gather(m))
     if np.any(m.memory_blocks):
-        behind.append(kinds.shared_weights(m))
+        behind.append(pattern_words.shared_weights(m))
     if np.any(m.mtp_layers):
         behind.append(_mtp(m, head))
     return Shape(
         layers=m.layers,
         hidden=m.hidden,
-        blocks=(kinds.embedding(m), *others, *inside, *behind),
+        blocks=(pattern_words.embedding(m), *others, *inside, *behind),
         order=_order(m.pattern, 1 + len(others)),
     )
 
@@ -271,12 +271,12 @@ def _blocks(m: Dimensions, patterned: dict[str, Column], plain: dict[str, Column
     number = {k: patterned.get(k, 0) + (1 - has) * plain.get(k, 0) for k in {**plain, **patterned}}
     norms = (1 - has) * m.layer_norms
     blocks = []
-    for name, word in kinds.WORDS.items():
+    for name, word in pattern_words.WORDS.items():
         # the width of a dense MLP is there even where all layers have experts
         if np.any(number.get(name, 0)) or (name == "mlp" and not patterned):
             blocks.append(word.build(m, number[name], norms))
     if np.any(has):
-        blocks.append(kinds.stream(m, has * number["layers"]))
+        blocks.append(pattern_words.stream(m, has * number["layers"]))
     return blocks
 
 
@@ -284,7 +284,7 @@ def _order(pattern: Names, ahead: int) -> tuple[tuple[int, ...], ...]:
     """The blocks of each layer of one pattern, as numbers among the blocks of a shape."""
     if not isinstance(pattern, str) or not pattern:
         return ()
-    present = [name for name in kinds.WORDS if name in counts_of(pattern)]
+    present = [name for name in pattern_words.WORDS if name in counts_of(pattern)]
     at = {name: ahead + i for i, name in enumerate(present)}
     return tuple(tuple(at[word] for word in counted(layer)) for layer in layers_of(pattern))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.errors import DesignError
 from ...base.records import Assumed, Derived
-from .check import check_fields, check_model
+from .dimension_checks import check_fields, check_model
 from .dimensions import GATED
 from .shape import Model, Params, attention_kind, make_shape, parameters
 

@@ -16,12 +16,12 @@ from ...base.records import record
 from ...blocks.answers import Saved, fold, weighted
 from ...blocks.attention import Softmax
 from ...blocks.block import Block
+from ...blocks.block_table import Shape, plain_share
 from ...blocks.head import Head
 from ...blocks.mixer import Mixer
 from ...blocks.mlp import Mlp
 from ...blocks.moe import Moe
 from ...blocks.saved_tensors import Keeping
-from ...blocks.table import Shape, plain_share
 from ...catalogue.models.shape import as_floats, parameters
 from ...catalogue.words import PRECISIONS, OffloadModule
 from ..cases import BF16, FP32, HOST_ALL, HOST_STATES, HSDP, ZERO1, ZERO2, ZERO3, Cases, Job

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base.columns import Array, Column
 from ...base.records import Rows, pick, record
-from ...blocks.table import dense_before, few_dense, plain_share
+from ...blocks.block_table import dense_before, few_dense, plain_share
 from ...catalogue.words import MEMORY_PARTS
 from ..cases import Cases
 from ..layout import splits, stands, totals

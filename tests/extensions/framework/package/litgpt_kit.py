@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from scantling_kits.frameworks import fsdp
-from scantling_kits.record import Domain, Install, LaunchPlan, Saves
+from scantling_kits.launch_plan import Domain, Install, LaunchPlan, Saves
 from scantling_kits.render import render
 from scantling_kits.values import RunValues
 

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 from scantling.advise.explanation import Opened, inputs
 from scantling.verdict.result import Result
 
-from ... import words
+from ... import quantity_texts
 from ...charts.figure import Figure
-from ...charts.parts import Part
-from .. import headline, theme
+from ...charts.page_parts import Part
+from .. import boxes, headline
 from ..legend import Facts
+from ..page_table import Table, record_text
 from ..pane import Pane
+from ..panel_tables import TableSpec
 from ..session import Fields, Kept, Moment, Session
-from ..table import Table, record_text
-from ..tables import TableSpec
 
 _NO_PLAN = (
     "<p>No plan can hold this model on this machine; the line above gives the arithmetic.</p>"
@@ -33,7 +33,7 @@ class Panel(Pane):
 
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self.root = theme.stack()
+        self.root = boxes.stack()
         self.parts: tuple[Part, ...] | None = None
         # the design, what it is compared with, and how many are kept
         self._drawn: tuple[Moment, Kept | None, int] | None = None
@@ -74,10 +74,10 @@ class Panel(Pane):
         record} said below it."""
 
         def explain(key: str, row: Facts) -> Opened:
-            out = words.opened(key, self.figures, inputs(self.now, self.figures), row)
+            out = quantity_texts.opened(key, self.figures, inputs(self.now, self.figures), row)
             out["value"] = self.cell_text(key, row)
             out["lines"] += [
-                (term, words.named(field, row[field]))
+                (term, quantity_texts.named(field, row[field]))
                 for term, field in extra_lines.items()
                 if row.get(field) not in (None, "")
             ]
@@ -110,9 +110,12 @@ class Panel(Pane):
     def show(self) -> None:
         """Bring the tab up to date; does nothing when it already shows this design and this
         comparison."""
-        plan, over = self.figures.get("plan"), self.of_a_run and not words.fits(self.figures)
+        plan, over = (
+            self.figures.get("plan"),
+            self.of_a_run and not quantity_texts.fits(self.figures),
+        )
         if not self.always and (over or not plan):
-            self.root.children, self._drawn = (theme.text(_OVER if plan else _NO_PLAN),), None
+            self.root.children, self._drawn = (boxes.text(_OVER if plan else _NO_PLAN),), None
             return
         first = self.parts is None
         if self.parts is None:

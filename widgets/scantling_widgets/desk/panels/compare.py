@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scantling.advise.comparison import changed
-from scantling.base.quantities.table import band_in, quantity
+from scantling.base.quantities.quantity import band_in, quantity
 from scantling.design.design import Design
 from scantling.verdict.result import Result, in_one_convention
 
-from ...charts.parts import Button, Drop, Field, Part
-from ...words import at, plain, show, withheld
-from .. import headline, tables, theme
+from ...charts.page_parts import Button, Drop, Field, Part
+from ...quantity_texts import at, plain, show, withheld
+from .. import boxes, headline, panel_tables
+from ..page_table import Heading, Row, Table, cell
 from ..session import Kept
-from ..table import Heading, Row, Table, cell
 from .base import Panel
 
 _MARKS = {"": "", "better": "good", "worse": "bad"}
@@ -42,9 +42,9 @@ class Compare(Panel):
     always = True
 
     def build(self) -> Sequence[Part]:
-        self.hint = theme.text(_HINT)
-        self.fields = self.list_of(tables.DESIGN_DIFFERENCES)
-        self.numbers = self.list_of(tables.COMPARISON)
+        self.hint = boxes.text(_HINT)
+        self.fields = self.list_of(panel_tables.DESIGN_DIFFERENCES)
+        self.numbers = self.list_of(panel_tables.COMPARISON)
         self.reference = Drop("Compare with", [(_NONE, None)])
         self.reference.on("index", lambda _: self._chosen())
         self.notes = Field(description="Notes to the decision", lines=3, cls="sd-wide-field")
@@ -55,14 +55,14 @@ class Compare(Panel):
         self.take = Button("Put the reference on the desk", self._take)
         self.forget = Button("Forget all", self.session.forget)
         return [
-            theme.row(self.keep, self.reference, self.take, self.forget),
+            boxes.row(self.keep, self.reference, self.take, self.forget),
             self.hint,
-            theme.card(
+            boxes.card(
                 self.numbers.label,
                 self.numbers,
                 see="A difference inside the bands of both is no reason to choose.",
             ),
-            theme.card(
+            boxes.card(
                 self.fields.label,
                 self.fields,
                 see="What was changed to come from one to the other.",

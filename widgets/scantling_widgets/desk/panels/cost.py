@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...charts.parts import Part
+from ...charts.page_parts import Part
 from ...charts.plans import frontier
-from ...words import label, show
-from .. import headline, studies, tables, theme
+from ...quantity_texts import label, show
+from .. import boxes, headline, panel_tables, studies
 from ..background import Job
+from ..page_table import Row, cell
 from ..session import Moment
-from ..table import Row, cell
 from .base import Panel
 from .reliability import numbers
 
@@ -25,29 +25,29 @@ class Cost(Panel):
     def build(self) -> Sequence[Part]:
         self.points: list[studies.Point] = []
         self.of: Moment | None = None
-        self.why = theme.text()
-        self.bill = self.list_of(tables.COST)
-        self.sweep = self.choice_of(tables.DEVICE_COUNTS, self._pick)
+        self.why = boxes.text()
+        self.bill = self.list_of(panel_tables.COST)
+        self.sweep = self.choice_of(panel_tables.DEVICE_COUNTS, self._pick)
         self.job = Job("Sweep device counts", self._start, self._step, self.ended)
         self.chart = frontier.live()
         self.chart.on_pick(self._pick)
         return [
             self.why,
             self.job,
-            theme.few_columns(
-                theme.card(
+            boxes.few_columns(
+                boxes.card(
                     frontier.title,
                     self.chart,
                     see="Along the lower left edge more devices buy days with dollars; a point "
                     "above it is dearer than it need be.",
                 ),
-                theme.card(
+                boxes.card(
                     self.bill.label,
                     self.bill,
                     see="What the dollars are made of; each number opens to its formula.",
                 ),
             ),
-            theme.card(
+            boxes.card(
                 self.sweep.label,
                 self.sweep,
                 see="Where MFU falls from one row to the next the batch no longer divides, or the "

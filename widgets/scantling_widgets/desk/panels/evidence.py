@@ -7,10 +7,10 @@ from typing import Any
 from scantling.verdict.result import band_of
 
 from ...charts.evidence import evidence
-from ...charts.parts import Part
-from ...words import named, show
-from .. import tables, theme
-from ..table import Cell
+from ...charts.page_parts import Part
+from ...quantity_texts import named, show
+from .. import boxes, panel_tables
+from ..page_table import Cell
 from .base import Panel
 
 
@@ -20,29 +20,29 @@ class Evidence(Panel):
     charts = (evidence,)
 
     def build(self) -> Sequence[Part]:
-        self.text = theme.text()
+        self.text = boxes.text()
         self.chart = evidence.live()
-        self.runs = self.list_of(tables.NEAREST_RUNS)
-        self.avoid = self.list_of(tables.AVOID)
-        self.assumed = self.list_of(tables.ASSUMED)
+        self.runs = self.list_of(panel_tables.NEAREST_RUNS)
+        self.avoid = self.list_of(panel_tables.AVOID)
+        self.assumed = self.list_of(panel_tables.ASSUMED)
         return [
             self.text,
-            theme.card(
+            boxes.card(
                 evidence.title,
                 self.chart,
                 see="Whether published runs like this one lie inside the band.",
             ),
-            theme.card(
+            boxes.card(
                 self.runs.label,
                 self.runs,
                 see="What others measured, and what this kit says of the same run.",
             ),
-            theme.card(
+            boxes.card(
                 self.avoid.label,
                 self.avoid,
                 see="Choices near this design that look harmless and are not.",
             ),
-            theme.card(
+            boxes.card(
                 self.assumed.label,
                 self.assumed,
                 see="State the ones that you know: each takes a guess out of the result.",

@@ -8,9 +8,9 @@ from scantling.base.show import several, size
 from scantling_site import part
 
 from ...charts.network import AXES, VIEWS, drawn, facts, matrix, nodes, site, traffic
-from ...charts.parts import Drop, Part
-from ...words import show
-from .. import tables, theme
+from ...charts.page_parts import Drop, Part
+from ...quantity_texts import show
+from .. import boxes, panel_tables
 from ..legend import Facts
 from .base import Panel
 
@@ -29,72 +29,72 @@ class Network(Panel):
 
     def build(self) -> Sequence[Part]:
         self.placement: Mapping[str, Any] = {}
-        self.note, self.tiers, self.why = theme.text(), theme.text(), theme.text()
-        self.table = self.list_of(tables.COMMUNICATION)
-        self.others = self.list_of(tables.TOPOLOGIES)
-        self.edges = self.list_of(tables.CROSSINGS)
-        self.settings = self.list_of(tables.FABRIC_SETTINGS)
+        self.note, self.tiers, self.why = boxes.text(), boxes.text(), boxes.text()
+        self.table = self.list_of(panel_tables.COMMUNICATION)
+        self.others = self.list_of(panel_tables.TOPOLOGIES)
+        self.edges = self.list_of(panel_tables.CROSSINGS)
+        self.settings = self.list_of(panel_tables.FABRIC_SETTINGS)
         self.cluster = nodes["pp"].live(legend=True)
         self.site, self.matrix = site.live(legend=True), matrix.live()
         self.chart = traffic.live(legend=True)
         self.by = Drop("Show", [(text, by) for by, text in VIEWS.items()])
         self.by.on("index", lambda _: self._show_nodes())
         return [
-            theme.card(
+            boxes.card(
                 "The cluster, drawn",
-                theme.row(self.by, self.note),
+                boxes.row(self.by, self.note),
                 self.cluster,
                 see="Devices of one colour talk to each other along this axis: the closer they "
                 "stand, the cheaper it is.",
             ),
-            theme.few_columns(
-                theme.card(
+            boxes.few_columns(
+                boxes.card(
                     matrix.title,
-                    theme.box("sd-wide-chart", self.matrix),
+                    boxes.box("sd-wide-chart", self.matrix),
                     see="The darkest cell costs most time; the step waits for its last line.",
                 ),
-                theme.card(
+                boxes.card(
                     site.title,
                     self.site,
                     see="Which replicas share a building and a power feed, and so fail together.",
                 ),
             ),
-            theme.card(
+            boxes.card(
                 self.table.label,
                 self.table,
                 see="Exposed is what the step waits for; a volume that is hidden costs nothing.",
             ),
-            theme.card(
+            boxes.card(
                 self.edges.label,
                 self.edges,
                 see="An edge that is busy for more than half of the step becomes the limit when "
                 "the cluster grows.",
             ),
-            theme.few_columns(
-                theme.stack(
-                    theme.card(
+            boxes.few_columns(
+                boxes.stack(
+                    boxes.card(
                         "On the wire: exposed, and hidden",
                         self.chart,
                         see="Only the solid part lengthens the step.",
                     ),
-                    theme.card(
+                    boxes.card(
                         "The network",
                         self.tiers,
                         see="What has to be bought and cabled for this plan.",
                     ),
                 ),
-                theme.card(
+                boxes.card(
                     "Why this plan",
                     self.why,
                     see="Each axis with what it costs to move it by one step.",
                 ),
             ),
-            theme.card(
+            boxes.card(
                 self.others.label,
                 self.others,
                 see="Whether a cheaper fabric would lengthen the step, and by how much.",
             ),
-            theme.card(
+            boxes.card(
                 self.settings.label,
                 self.settings,
                 see="What to hand to whoever configures the switches.",
@@ -109,8 +109,8 @@ class Network(Panel):
         site.show(self.site, figures, placement=self.placement)
         self.table.show(figures["communication"])
         traffic.show(self.chart, figures)
-        self.tiers.value = theme.lines([*facts(network), *self.placement["notes"]])
-        self.why.value = theme.lines(row["text"] for row in figures["why"])
+        self.tiers.value = boxes.lines([*facts(network), *self.placement["notes"]])
+        self.why.value = boxes.lines(row["text"] for row in figures["why"])
         self.edges.show([edge | edge["by_axis"] for edge in network["crossings"]])
         others = [o["topology"] | o for o in network["alternatives"]]
         self.others.chosen = next((i for i, o in enumerate(others) if o["chosen"]), -1)
@@ -121,7 +121,7 @@ class Network(Panel):
         by, p = self.by.value, self.placement
         self.cluster.spec = nodes[by].spec(True)
         nodes[by].show(self.cluster, self.figures, placement=p, by=by)
-        self.note.value = theme.dim(
+        self.note.value = boxes.dim(
             f"{several(p['devices'], 'device')}: {several(p['node_count'], 'node')} of "
             f"{p['per_node']}, {several(p['unit_count'], 'leaf unit')}, "
             f"{several(p['pod_count'], 'pod')}; ranks in order {'-'.join(p['order'])}. "

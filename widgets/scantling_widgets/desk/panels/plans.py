@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from scantling.design.schema import PlanSpec
 
-from ...charts.parts import Part
+from ...charts.page_parts import Part
 from ...charts.plans import candidates
-from ...words import in_text, show
-from .. import tables, theme
-from ..table import cell
+from ...quantity_texts import in_text, show
+from .. import boxes, panel_tables
+from ..page_table import cell
 from .base import Panel
 
 _LISTED = 50  # the picture beside the table shows them all
@@ -24,25 +24,25 @@ class Plans(Panel):
     charts = (candidates,)
 
     def build(self) -> Sequence[Part]:
-        self.table = self.choice_of(tables.PLANS, self._pick)
-        self.rejected = self.list_of(tables.PLANS_REFUSED)
+        self.table = self.choice_of(panel_tables.PLANS, self._pick)
+        self.rejected = self.list_of(panel_tables.PLANS_REFUSED)
         self.chart = candidates.live()
         self.chart.on_pick(self._pick)
         return [
-            theme.card(
+            boxes.card(
                 self.table.label,
                 self.table,
                 see="How little the next plans are slower, and what they free: a plan that is 1 % "
                 "slower with 20 % more memory left is the one to start with.",
             ),
-            theme.columns(
-                theme.card(
+            boxes.columns(
+                boxes.card(
                     candidates.title,
                     self.chart,
                     see="Left is faster, low is leaner: the plans along the lower left edge are "
                     "the ones to choose among.",
                 ),
-                theme.card(
+                boxes.card(
                     "Refused",
                     self.rejected,
                     see="The rule that takes out most plans is the one to relax first.",

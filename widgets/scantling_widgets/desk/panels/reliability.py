@@ -4,16 +4,16 @@ each loss takes out, and the risks."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scantling.base.quantities.table import quantity
+from scantling.base.quantities.quantity import quantity
 from scantling.endure.reliability import waiting
 from scantling_site import part
 
 from ...charts.endurance import badput, goodput, ladder, spares
-from ...charts.parts import Part
-from ...words import label_or, show, show_or
-from .. import tables, theme
+from ...charts.page_parts import Part
+from ...quantity_texts import label_or, show, show_or
+from .. import boxes, panel_tables
 from ..legend import Facts
-from ..table import Cell, cell
+from ..page_table import Cell, cell
 from .base import Panel
 
 _PARTS = ("domains", "risks", "recovery")
@@ -26,69 +26,69 @@ class Reliability(Panel):
     charts = (goodput, badput, spares, ladder)
 
     def build(self) -> Sequence[Part]:
-        self.advice, self.harmless, self.half = theme.text(), theme.text(), theme.text()
-        self.table = self.list_of(tables.RELIABILITY)
-        self.domains = self.list_of(tables.DOMAINS)
-        self.risks = self.list_of(tables.RISKS)
-        self.rungs = self.list_of(tables.LADDER)
-        self.starts = self.list_of(tables.FIRST_STEP)
-        self.elastic = self.list_of(tables.REPLICAS_LOST)
+        self.advice, self.harmless, self.half = boxes.text(), boxes.text(), boxes.text()
+        self.table = self.list_of(panel_tables.RELIABILITY)
+        self.domains = self.list_of(panel_tables.DOMAINS)
+        self.risks = self.list_of(panel_tables.RISKS)
+        self.rungs = self.list_of(panel_tables.LADDER)
+        self.starts = self.list_of(panel_tables.FIRST_STEP)
+        self.elastic = self.list_of(panel_tables.REPLICAS_LOST)
         self.curve, self.lost, self.spares = goodput.live(), badput.live(), spares.live()
         self.steps = ladder.live(legend=True)
         return [
-            theme.columns(
-                theme.card(
+            boxes.columns(
+                boxes.card(
                     goodput.title,
                     self.curve,
                     see="The top is flat: twice or half the interval costs little, ten times much.",
                 ),
-                theme.card(
+                boxes.card(
                     badput.title,
                     self.lost,
                     see="The longest bar is what an engineer should work on first.",
                 ),
-                theme.card(
+                boxes.card(
                     spares.title,
                     self.spares,
                     see="How many spares it takes until waiting for a node is rare.",
                 ),
             ),
-            theme.card(
+            boxes.card(
                 self.domains.label,
                 self.domains,
                 self.advice,
                 see="Events times loss is what a domain costs over the run: the first rows decide.",
             ),
-            theme.card(
+            boxes.card(
                 ladder.title,
                 self.steps,
                 see="How far each remedy carries as the cluster grows; each rung needs those "
                 "below it.",
             ),
-            theme.card(
+            boxes.card(
                 self.rungs.label,
                 self.rungs,
                 self.half,
                 see="The goodput that is left with each remedy, at this size and at larger ones.",
             ),
-            theme.card(
+            boxes.card(
                 self.starts.label,
                 self.starts,
                 see="Every restart pays this: the largest column is where minutes are won.",
             ),
-            theme.card(
+            boxes.card(
                 self.elastic.label,
                 self.elastic,
                 see="How long a repair must take before going on with fewer replicas is better "
                 "than waiting.",
             ),
-            theme.card(
+            boxes.card(
                 "Risk register, the most expensive first",
                 self.risks,
                 self.harmless,
                 see="The three first rows are worth an owner before the run starts.",
             ),
-            theme.card(
+            boxes.card(
                 self.table.label,
                 self.table,
                 see="The rates and times that all of the above follows from.",
@@ -106,13 +106,13 @@ class Reliability(Panel):
         self.domains.note = self.risks.note = "" if domains["run"]["of_the_run"] else counted
         self.domains.show(domains["rows"])
         self.risks.show(risks["rows"])
-        self.advice.value = theme.lines(domains["advice"]) if domains["advice"] else ""
+        self.advice.value = boxes.lines(domains["advice"]) if domains["advice"] else ""
         ladder.show(self.steps, self.figures, rungs=lived["ladder"])
         self.rungs.show(lived["ladder"])
         self.starts.show(lived["starts"])
         self.elastic.show(lived["elastic"])
-        self.half.value = theme.lines(lived["lines"])
-        harmless = theme.escape("; ".join(risks["harmless"]))
+        self.half.value = boxes.lines(lived["lines"])
+        harmless = boxes.escape("; ".join(risks["harmless"]))
         tried = f"<p class='sd-dim'>Tried and found harmless here: {harmless}.</p>"
         self.harmless.value = tried if harmless else ""
 

@@ -13,27 +13,27 @@ from json import loads
 from pathlib import Path
 
 from scantling.base.errors import DesignError
-from scantling.base.quantities.table import quantity
+from scantling.base.quantities.quantity import quantity
 from scantling.base.show import seconds
 from scantling.design.design import Design
 from scantling.design.file import dump
 from scantling.verdict.result import FigureKey, band_of
 from scantling_kits import FRAMEWORKS, ON
 from scantling_logs.learning import read_log
+from scantling_logs.log_reading import Reading
 from scantling_logs.measure.worth import Worth
 from scantling_logs.point import of_design
-from scantling_logs.reading import Reading
-from scantling_logs.site import calibration
+from scantling_logs.site_calibration import calibration
 from scantling_logs.texts import worth_row
 
-from ...charts.parts import Button, Download, Drop, Field, Part
+from ...charts.page_parts import Button, Download, Drop, Field, Part
+from ...quantity_texts import at
 from ...report.jobs import files_of
-from ...resources import served
-from ...words import at
-from .. import link, rendering, tables, theme
+from ...shipped_files import served
+from .. import boxes, link, panel_tables, rendered_files
 from ..background import Job
-from ..rendering import Files
-from ..table import Cell, cell
+from ..page_table import Cell, cell
+from ..rendered_files import Files
 from .base import Panel
 from .compare import banded
 
@@ -55,7 +55,7 @@ _LEARNT: tuple[FigureKey, ...] = ("step_s", "mfu_shown", "likely.days", "likely.
 
 def _status(text: str) -> str:
     """Markup of what has been done."""
-    return f"<p role='status'>{theme.escape(text)}</p>"
+    return f"<p role='status'>{boxes.escape(text)}</p>"
 
 
 class Report(Panel):
@@ -64,14 +64,14 @@ class Report(Panel):
     _saved: Path | None = None  # the file that stands for the design on the desk
 
     def build(self) -> Sequence[Part]:
-        self.file_status, self.log_status = theme.text(), theme.text()
-        self.text_status = theme.text()
+        self.file_status, self.log_status = boxes.text(), boxes.text()
+        self.text_status = boxes.text()
         self.file_download, self.log_download = Download(), Download()
         self.report_download, self.kit_download = Download(), Download()
-        self.report_status, self.kit_status = theme.text(), theme.text()
-        self.about_log, self.about_page = theme.text(_LOG), theme.text(_PAGE)
-        self.about_kit = theme.text(_KIT)
-        self.files = self.list_of(tables.LAUNCH_KIT)
+        self.report_status, self.kit_status = boxes.text(), boxes.text()
+        self.about_log, self.about_page = boxes.text(_LOG), boxes.text(_PAGE)
+        self.about_kit = boxes.text(_KIT)
+        self.files = self.list_of(panel_tables.LAUNCH_KIT)
         self.to, self.on = Drop("Framework", FRAMEWORKS), Drop("Start with", ON)
         self.text = Field(description="Design file", lines=16, cls="sd-code")
         self.path = Field(description="File", value="my-design.yaml")
@@ -79,7 +79,7 @@ class Report(Panel):
         self.dropped = Field(description="or a file", takes="log")
         self.dropped.hidden = served()
         self.dropped.on("value", lambda _: self._learn_at_once(self.dropped))
-        self.learnt = self.list_of(tables.LEARNT)
+        self.learnt = self.list_of(panel_tables.LEARNT)
         self.learnt.hidden = True
         if served():  # no path of a visitor is opened
             self.path = Field(description="File", takes="file")
@@ -90,34 +90,34 @@ class Report(Panel):
         self.folder.hidden = self.kit.hidden = served()  # it goes to the reader's downloads
         self.measures = Field(description="Folder", value="measure")
         self.measures.hidden = served()
-        self.measures_status, self.measures_download = theme.text(), Download()
-        self.worth = self.list_of(tables.TO_MEASURE)
+        self.measures_status, self.measures_download = boxes.text(), Download()
+        self.worth = self.list_of(panel_tables.TO_MEASURE)
         self._buttons()
         self._jobs()
         return [
-            theme.columns(
-                theme.card(
-                    "The design, as its file", self.text, theme.row(self.use), self.text_status
+            boxes.columns(
+                boxes.card(
+                    "The design, as its file", self.text, boxes.row(self.use), self.text_status
                 ),
-                theme.stack(
-                    theme.card(
+                boxes.stack(
+                    boxes.card(
                         "Save and load",
                         self.path,
-                        theme.row(self.save, self.load),
+                        boxes.row(self.save, self.load),
                         self.file_download,
                         self.file_status,
                     ),
-                    theme.card(
+                    boxes.card(
                         "Learn from a log",
                         self.about_log,
                         self.log,
                         self.dropped,
-                        theme.row(self.learn),
+                        boxes.row(self.learn),
                         self.log_download,
                         self.log_status,
                         self.learnt,
                     ),
-                    theme.card(
+                    boxes.card(
                         "Measure first",
                         self.measures,
                         self.measures_job,
@@ -127,7 +127,7 @@ class Report(Panel):
                         see="Two hours on two nodes, in the order in which they narrow days and "
                         "dollars; the kit's learn.sh makes of them what the design then holds.",
                     ),
-                    theme.card(
+                    boxes.card(
                         "Report",
                         self.about_page,
                         self.folder,
@@ -136,7 +136,7 @@ class Report(Panel):
                         self.report_status,
                     ),
                 ),
-                theme.card(
+                boxes.card(
                     "Launch kit",
                     self.about_kit,
                     self.to,
@@ -206,7 +206,7 @@ class Report(Panel):
             return
         lines = error.lines() if isinstance(error, DesignError) else [str(error)]
         place.value = "".join(
-            f"<p class='sd-fault' role='alert'>{theme.escape(line)}</p>" for line in lines
+            f"<p class='sd-fault' role='alert'>{boxes.escape(line)}</p>" for line in lines
         )
 
     def _use(self) -> str:
@@ -217,7 +217,7 @@ class Report(Panel):
     def _save(self) -> str:
         design = self.now.design
         if served():
-            name = f"{rendering.slug(design.title)}.yaml"
+            name = f"{rendered_files.slug(design.title)}.yaml"
             self.file_download.give(name, design.to_yaml().encode())
             return "Saved to your downloads."
         path = _folder(self.path)
@@ -292,7 +292,7 @@ class Report(Panel):
     def _start(self) -> tuple[int, Iterator[Path | None]]:
         self.report_status.value = _status("Rendering; the desk stays live.")
         folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
-        return rendering.report(self.now.design, folder or _folder(self.folder))
+        return rendered_files.report(self.now.design, folder or _folder(self.folder))
 
     def _rendered(self, page: Path | None) -> None:
         if page is not None and served():
@@ -311,7 +311,7 @@ class Report(Panel):
     def _measures_start(self) -> tuple[int, Iterator[Sequence[Worth] | Path]]:
         self.measures_status.value = _status("Weighing measurements against each other.")
         folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
-        return rendering.measurements(self.now.result, folder or _folder(self.measures))
+        return rendered_files.measurements(self.now.result, folder or _folder(self.measures))
 
     def _measures_step(self, step: Sequence[Worth] | Path) -> None:
         if not isinstance(step, Path):
@@ -333,7 +333,7 @@ class Report(Panel):
         self.kit_status.value = _status("Expressing the plan.")
         self._kit_files: Files = {}
         self.files.rows = []
-        steps, files = rendering.launch_kit(
+        steps, files = rendered_files.launch_kit(
             self.now.result, self.to.value, self.on.value, _folder(self.kit)
         )
         # nothing is written for a visitor
@@ -354,7 +354,7 @@ class Report(Panel):
             self.kit_status.value = _status("Saved to your downloads.")
         else:
             self.kit_status.value = _status(f"Written to {step}.")
-        self.kit_status.value += theme.lines(gaps) if gaps else ""
+        self.kit_status.value += boxes.lines(gaps) if gaps else ""
         self.files.rows = [
             _file_row(name, self._kit_files[name]) for name in sorted(self._kit_files)
         ]

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from scantling.physics.roofline import roofline
 
+from ...charts.page_parts import Part
 from ...charts.palette import KERNELS
-from ...charts.parts import Part
 from ...charts.roofline import kernels, links
-from ...words import share
-from .. import tables, theme
+from ...quantity_texts import share
+from .. import boxes, panel_tables
 from ..legend import Key, entry
-from ..table import record_text
+from ..page_table import record_text
 from .base import Panel
 
 
@@ -21,33 +21,33 @@ class Roofline(Panel):
     charts = (kernels, links)
 
     def build(self) -> Sequence[Part]:
-        self.note = theme.text()
-        self.table = self.list_of(tables.ROOFLINE)
-        self.axes = self.list_of(tables.ROOFLINE_LINKS)
+        self.note = boxes.text()
+        self.table = self.list_of(panel_tables.ROOFLINE)
+        self.axes = self.list_of(panel_tables.ROOFLINE_LINKS)
         self.kernels, self.links = kernels.live(), links.live()
         self.key = Key(self.explain)
         return [
             self.note,
-            theme.few_columns(
-                theme.card(
+            boxes.few_columns(
+                boxes.card(
                     kernels.title,
                     self.kernels,
                     self.key,
                     see="Points under the slope wait for memory, those under the flat roof for "
                     "arithmetic: the large ones far below either are worth a kernel.",
                 ),
-                theme.card(
+                boxes.card(
                     links.title,
                     self.links,
                     see="An axis left of its link's corner sends more than it computes for.",
                 ),
             ),
-            theme.card(
+            boxes.card(
                 self.table.label,
                 self.table,
                 see="Where the time of the fullest stage goes, the longest first.",
             ),
-            theme.card(
+            boxes.card(
                 self.axes.label, self.axes, see="How much arithmetic each byte on a link pays for."
             ),
         ]

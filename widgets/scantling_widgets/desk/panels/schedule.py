@@ -8,9 +8,9 @@ from scantling.physics.schedule import Layout
 from scantling_code.trace import passes_of
 
 from ...charts.livechart import LiveChart
-from ...charts.parts import Drop, Part
+from ...charts.page_parts import Drop, Part
 from ...charts.schedule import gantt, gantt_of, in_flight, laid, split, words_of
-from .. import tables, theme
+from .. import boxes, panel_tables
 from .base import Panel
 
 _STAGES, _BATCHES = 16, 32  # what a picture of this size can show
@@ -40,9 +40,9 @@ class Schedule(Panel):
 
     def build(self) -> Sequence[Part]:
         self.chosen, self.drawing = False, False
-        self.none = theme.text(_ONE_STAGE)
-        self.note, self.planned_note, self.other_note = theme.text(), theme.text(), theme.text()
-        self.kinds = self.list_of(tables.BLOCK_KINDS)
+        self.none = boxes.text(_ONE_STAGE)
+        self.note, self.planned_note, self.other_note = boxes.text(), boxes.text(), boxes.text()
+        self.kinds = self.list_of(panel_tables.BLOCK_KINDS)
         self.other = Drop("Compare with", [row.name for row in pipeline.SCHEDULES.values()])
         self.window = Drop("Draw", _WINDOWS.items())
         self.planned, self.another = gantt.live(), gantt.live()
@@ -50,27 +50,27 @@ class Schedule(Panel):
         self.other.on("index", self._compare)
         self.window.on("index", lambda _: self.draw())
         self.pictures = [
-            theme.row(self.other, self.window, self.note),
-            theme.card(
+            boxes.row(self.other, self.window, self.note),
+            boxes.card(
                 "The plan's schedule",
                 self.planned_note,
                 self.planned,
                 see="Each row is a stage and each block a micro-batch: the white is the bubble.",
             ),
-            theme.card(
+            boxes.card(
                 "For comparison, same settings",
                 self.other_note,
                 self.another,
                 see="Whether another order of the same passes leaves less white.",
             ),
-            theme.card(
+            boxes.card(
                 in_flight.title,
                 self.in_flight,
                 see="The stage that keeps most micro-batches at once decides the memory of "
                 "activations.",
             ),
         ]
-        self.strip = theme.card(
+        self.strip = boxes.card(
             "Layers on the stages",
             self.laid,
             self.kinds,
@@ -105,7 +105,7 @@ class Schedule(Panel):
         pp, m = min(stages, _STAGES), min(batches, _BATCHES)
         cut = f" Drawn: {pp} of {stages} stages, {m} of {batches} micro-batches."
         whole = (pp, m) == (stages, batches)
-        self.note.value = theme.dim(_OF_THE_STEP if whole else _SIMPLE + cut)
+        self.note.value = boxes.dim(_OF_THE_STEP if whole else _SIMPLE + cut)
         vpp = plan["vpp"] or 1
         if whole:
             layout = passes_of(self.now.result.chosen)
@@ -122,7 +122,7 @@ class Schedule(Panel):
         figure = gantt_of(layout)
         chart.spec = figure.spec()
         figure.show(chart, self.figures, layout, self.window.value)
-        note.value = f"<p>{theme.escape(text)}</p>"
+        note.value = f"<p>{boxes.escape(text)}</p>"
 
 
 def lay_out(name: str, pp: int, vpp: int, m: int) -> tuple[Layout | None, str]:

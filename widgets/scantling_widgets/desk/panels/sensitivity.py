@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from scantling.advise.sensitivity import Swing
 from scantling.advise.sweeps import Cell as SweepCell
 
-from ...charts.parts import Drop, Part
+from ...charts.page_parts import Drop, Part
 from ...charts.plans import tornado
 from ...charts.sweeps import heat, kind, line, titled_axes
-from ...words import label, share, show, titled
-from .. import headline, studies, tables, theme
+from ...quantity_texts import label, share, show, titled
+from .. import boxes, headline, panel_tables, studies
 from ..background import Job
+from ..page_table import Cell, cell
 from ..session import Moment
 from ..studies import Along
-from ..table import Cell, cell
 from .base import Panel
 
 # what a cell of a sweep is: its name, and the colour of its mark
@@ -47,8 +47,8 @@ class Sensitivity(Panel):
         self.of: Moment | None = None
         self.key = ""
         self.swept: tuple[Moment, Along, Along | None] | None = None
-        self.note, self.sweep_note = theme.text(), theme.text()
-        self.table = self.choice_of(tables.SWEEP, self._pick)
+        self.note, self.sweep_note = boxes.text(), boxes.text()
+        self.table = self.choice_of(panel_tables.SWEEP, self._pick)
         self.what = Drop("What moves", [(label(key), key) for key in tornado])
         self.along, self.across = Drop("Along", [("", "")]), Drop("and against", [("", "")])
         self.what.value = next(key for key in tornado if self.figures.get(key) is not None)
@@ -59,17 +59,17 @@ class Sensitivity(Panel):
         self.map.on_pick(self._pick)
         self._offer()
         self.what.on("index", lambda _: self._shown())
-        along = theme.row(self.along, self.across, self.sweep_job)
+        along = boxes.row(self.along, self.across, self.sweep_job)
         return [
-            theme.row(self.what, self.job),
+            boxes.row(self.what, self.job),
             self.note,
-            theme.card(
+            boxes.card(
                 "Each input a step down and up",
                 self.chart,
                 see="The widest bars are what the result hangs on; below them nothing is worth "
                 "arguing about.",
             ),
-            theme.card(
+            boxes.card(
                 "Sweep",
                 along,
                 self.sweep_note,
@@ -109,7 +109,7 @@ class Sensitivity(Panel):
         if now.figures.get(key) is None:
             lacks = headline.lacking(now.figures).removeprefix("a ")
             old = f"This design has no {label(key).lower()}: it names no {lacks}. "
-        self.note.value = theme.dim(old + _SEARCHED)
+        self.note.value = boxes.dim(old + _SEARCHED)
         self.chart.spec = tornado[key].spec()
         figures = self.of.figures if mine and self.of is not None else now.figures
         tornado[key].show(self.chart, figures, rows=mine, key=key)
@@ -149,13 +149,13 @@ class Sensitivity(Panel):
         key = self.what.value
         if self.swept is None:
             line[key].show(self.map, self.figures, key=key)
-            self.sweep_note.value = theme.dim(_SWEPT)
+            self.sweep_note.value = boxes.dim(_SWEPT)
             return
         of, along, across = self.swept
         old = "" if _same(of, self.now) else "Swept for an earlier design; sweep again. "
         names = f"{along.name} across" + (f", {across.name} down" if across else "")
-        self.sweep_note.value = theme.dim(
-            f"{old}{theme.escape(titled(key))}: {theme.escape(names)}; a click puts a cell on the "
+        self.sweep_note.value = boxes.dim(
+            f"{old}{boxes.escape(titled(key))}: {boxes.escape(names)}; a click puts a cell on the "
             f"desk. {_EDGE if across else ''}"
         )
         if across is None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from ..blocks import Section
 from ..view import View
-from . import evidence, plan, reliability, site, step, summary
+from . import evidence, machine, plan, reliability, step, summary
 
 SECTIONS: dict[str, Callable[[View], Section | None]] = {
     "verdict": summary.verdict,
@@ -22,7 +22,7 @@ SECTIONS: dict[str, Callable[[View], Section | None]] = {
     "recovery": reliability.recovery,
     "ladder": reliability.ladder,
     "domains": reliability.domains,
-    "site": site.site,
+    "site": machine.site,
     "risks": reliability.risks,
     "avoid": reliability.avoid,
     "measured": evidence.measured,
@@ -31,8 +31,8 @@ SECTIONS: dict[str, Callable[[View], Section | None]] = {
     "assumptions": evidence.assumptions,
     "quantities": evidence.quantities,
     "planes": step.planes,
-    "fabrics": site.fabrics,
-    "stores": site.stores,
+    "fabrics": machine.fabrics,
+    "stores": machine.stores,
     "rollout": reliability.rollout,
     "evolution": reliability.evolution,
 }

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from markupsafe import Markup
-from scantling.base.quantities.table import Quantity, band
+from scantling.base.quantities.quantity import Quantity, band
 from scantling.base.show import seconds, share, value_text
 from scantling.physics.bands import WithoutLoneSources
 
-from ...words import plan_text
+from ...quantity_texts import plan_text
 from ..blocks import (
     Block,
     Bullets,

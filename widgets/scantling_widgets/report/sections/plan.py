@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from markupsafe import Markup
-from scantling.base.quantities.table import band, show
+from scantling.base.quantities.quantity import band, show
 from scantling.base.show import days, hours, params, seconds, share, size, usd
 from scantling.endure.cost import CostFigures
 from scantling.verdict.result import figure
 
-from ...words import plan_text
+from ...quantity_texts import plan_text
 from ..blocks import (
     Block,
     Bullets,

@@ -6,7 +6,7 @@ from math import isfinite
 from typing import Any
 
 from markupsafe import Markup
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling.base.show import chance, days, is_number, rate, seconds, share, size, usd
 from scantling.base.units import DAY_S
 

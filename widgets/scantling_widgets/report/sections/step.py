@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling.base.show import bytes_per_s, params, seconds, share, size
 from scantling.catalogue.words import MEMORY_PARTS
 from scantling.verdict.result import HeadlineKey, figure

@@ -5,12 +5,12 @@ from json import dumps
 from typing import Any
 
 from markupsafe import Markup
-from scantling.base.quantities.table import band, show
+from scantling.base.quantities.quantity import band, show
 from scantling.base.show import chance, days, params, seconds, share, usd, value_text
 from scantling.verdict.result import figure
 from scantling.verdict.texts import verdict_sentence
 
-from ...words import plan_text
+from ...quantity_texts import plan_text
 from ..blocks import (
     Block,
     Bullets,

@@ -1,0 +1,29 @@
+"""A line as it was read: a brief with what the line asks."""
+
+from typing import Any
+
+from scantling.base.records import record
+from scantling.design.line_reading import Brief
+
+from .topics import Topic
+
+
+@record
+class Question:
+    """What a line asks: the topic that decides, its words, and what they say besides: the field
+    with the values to compare, the thing that changes and how, the compute."""
+
+    topic: Topic
+    words: str = ""
+    path: str = ""  # of the field whose values are compared
+    values: tuple[Any, ...] = ()
+    changed: str = ""  # "infiniband", "gpus" ...
+    by: str = ""  # "halved", "twice" ...
+    flops: float | None = None  # of the training
+
+
+@record
+class Reading(Brief):
+    """A brief, and what the line asks; None where it asks nothing."""
+
+    question: Question | None = None

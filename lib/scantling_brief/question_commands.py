@@ -1,0 +1,133 @@
+"""The command that answers a question of a line."""
+
+from collections.abc import Sequence
+from shlex import join
+from typing import Any
+
+from scantling.base.units import GB
+from scantling.design.resolved import Resolved
+
+from .line import Question
+from .notes import Notes
+from .topics import Topic
+
+_ANSWERS = {
+    Topic.COMPUTE_OPTIMAL: "compute-budget",
+    Topic.LARGEST: "largest-model",
+    Topic.LONGEST: "longest-sequence",
+    Topic.MICRO_BATCH: "biggest-micro-batch",
+    Topic.EARLIEST: "earliest-finish",
+    Topic.FEWEST: "fewest-devices",
+    Topic.CHEAPEST: "cheaper",
+    Topic.CHIP: "cheaper",
+}
+_COMMANDS = {
+    Topic.SLOW: "diagnose",
+    Topic.SPARES: "goodput",
+    Topic.SENSITIVITY: "sensitivity",
+    Topic.PLAN: "search",
+    Topic.TRADE: "front",
+    Topic.PRICE: "prices",
+    Topic.DESIGN: "design",
+}
+
+
+def question_of(notes: Notes) -> Question | None:
+    """The question that decides among those of a line: the first topic of `Topic`."""
+    topics = {asked.topic: asked.words for asked in reversed(notes.questions)}
+    facts = notes.facts
+    paths = [either.path for either in notes.either]
+    if paths:
+        path = paths[0]
+        first = facts.get(path, notes.fields.get(path))
+        others = [either.value for either in notes.either if either.path == path]
+        words = notes.either[0].words
+        return Question(topic=Topic.EITHER, words=words, path=path, values=(first, *others))
+    if Topic.SLOW in topics and not any(path.startswith("measured.") for path in notes.fields):
+        topics.setdefault(Topic.DESIGN, topics.pop(Topic.SLOW))
+    if "flops" in facts:
+        topics = {Topic.SCALING: topics[Topic.SCALING]}
+    topic = next((topic for topic in Topic if topic in topics), None)
+    if topic is None:
+        return None
+    return Question(
+        topic=topic,
+        words=topics[topic],
+        changed=facts.get("changed", ""),
+        by=facts.get("by", ""),
+        flops=facts.get("flops"),
+    )
+
+
+def command(question: Question | None, file: str, resolved: Resolved | None) -> list[str]:
+    """The arguments of `scantling` that answer a question about the design in a file; the
+    assessment itself where nothing is asked, or nothing is worked out yet."""
+    if question is None or resolved is None:
+        return ["design", file]
+    topic = question.topic
+    phase = resolved.phases[resolved.main]
+    if topic is Topic.LARGEST and phase.tokens is None and resolved.constraints.deadline_days:
+        topic = Topic.COMPUTE_OPTIMAL
+    if topic in _ANSWERS:
+        return ["answer", file, _ANSWERS[topic]]
+    if topic in _COMMANDS:
+        return [_COMMANDS[topic], file]
+    if topic is Topic.SCALING:
+        flops = [] if question.flops is None else ["--flops", f"{question.flops:g}"]
+        return ["scaling", file, *flops]
+    if topic is Topic.KIT:
+        return ["launch", file, "--to", "megatron", "-o", "kit"]
+    if topic is Topic.REPORT:
+        return ["report", file, "-o", "report"]
+    if topic is Topic.EITHER:
+        return _swept(file, question.path, question.values)
+    batch = phase.global_batch
+    if topic is Topic.BATCH:
+        return _swept(file, "job.global_batch", (max(1, batch // 2), batch, 2 * batch))
+    return _changed(question, file, resolved)
+
+
+def _swept(file: str, path: str, values: Sequence[Any]) -> list[str]:
+    """A sweep over some values of a field."""
+    return ["sweep", file, f"{path}={','.join(map(_plain, values))}"]
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _changed(question: Question, file: str, resolved: Resolved) -> list[str]:
+    """What if something were half or twice as much: the field as it is and as it would be; what
+    the result hangs on, where no field says it."""
+    words = question.by
+    times = 2.0
+    if words.startswith(("half", "halv", "slower")):
+        times = 0.5
+    elif words.startswith("trip"):
+        times = 3.0
+    phase = resolved.phases[resolved.main]
+    cluster = resolved.cluster
+    what = question.changed
+    if what.startswith(("gpu", "device", "node", "cluster")) and "fail" not in question.words:
+        devices = cluster.devices
+        return _swept(file, "cluster.devices", (devices, max(1, round(devices * times))))
+    if what.startswith(
+        ("infini", "network", "interconnect", "fabric", "bandwidth", "ib", "roce", "eth")
+    ):
+        rate = float(cluster.scale_out_bytes_per_s) / GB
+        path = "cluster.scale_out_gbytes_per_s_per_device"
+        return _swept(file, path, (rate, rate * times))
+    if what.startswith(("token", "data")) and phase.tokens is not None:
+        return _swept(file, "job.tokens", (phase.tokens, phase.tokens * times))
+    if what.startswith("batch"):
+        return _swept(
+            file, "job.global_batch", (phase.global_batch, round(phase.global_batch * times))
+        )
+    if what.startswith(("sequence", "context")):
+        return _swept(file, "job.seq_len", (phase.seq_len, round(phase.seq_len * times)))
+    return ["sensitivity", file]
+
+
+def line(arguments: Sequence[str]) -> str:
+    """A command as it is typed."""
+    return f"scantling {join(arguments)}"

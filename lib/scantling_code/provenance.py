@@ -1,0 +1,214 @@
+"""What the figures of a design rest on beside the design itself: rows of the catalogue, calibrated
+constants, the data files whole, and the program."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+import scantling
+from scantling import catalogue
+from scantling.base.extensions import folders
+from scantling.base.json import clean
+from scantling.base.records import record
+from scantling.base.show import is_number, number
+from scantling.catalogue.families import family
+from scantling.catalogue.stacks import stack
+from scantling.catalogue.words import RENTS
+from scantling.design.design import Design
+from scantling.design.resolved import Resolved
+from scantling.physics.gather import stack_of
+from scantling.verdict.assessment import Assessment
+
+from .sources import companions
+
+DATA = (".csv", ".json", ".yaml")
+ABOUT = (
+    "source",
+    "notes",
+    "date",
+    "verified",
+    "verified_except",
+    "aliases",
+)  # of rows, for readers
+SHOWN = 6  # fields of a row that are named
+Values = dict[str, Any]  # field of a row -> its value, as JSON has it
+
+
+@record
+class Inputs:
+    """What a design's figures rest on.
+
+    rows : `accelerators/h100-sxm` -> the fields of that row of the catalogue.
+    constants : name -> value, as the plan's case has it.
+    tables : data file -> hash. program : version and hash of the code.
+    """
+
+    rows: Mapping[str, Values]
+    constants: Mapping[str, float]
+    tables: Mapping[str, str]
+    program: Mapping[str, str]
+
+
+def digest(data: Any) -> str:
+    """Hash of plain data."""
+    return sha256(dumps(data, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def design_hash(design: Design) -> str:
+    """Hash of a design and of the files that it names; its name and notes decide nothing."""
+    data = {k: v for k, v in design.data().items() if k not in ("name", "notes")}
+    files = {}
+    for field, name in companions(data).items():
+        path = design.folder / name
+        files[field] = sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+    return digest([clean(data), files])
+
+
+def inputs(assessment: Assessment) -> Inputs:
+    """The inputs of an assessed design; constants where a plan holds the model."""
+    return Inputs(
+        rows=dict(_rows(assessment.resolved)),
+        constants=_constants(assessment),
+        tables=_tables(),
+        program=_program(),
+    )
+
+
+def _rows(resolved: Resolved) -> Iterator[tuple[str, Values]]:
+    """The rows of the catalogue that a design names, or that stand in where it names none."""
+    cluster = resolved.cluster
+    chip = cluster.accelerator
+    spec = resolved.design.model
+    model = spec if isinstance(spec, str) else spec.like or "own"
+    yield f"models/{model}", _row(resolved.model)
+    named: list[tuple[str, str, Mapping[str, Any]]] = [
+        ("accelerators", chip.id, catalogue.accelerators()),
+        ("nodes", cluster.node, catalogue.nodes()),
+        ("fabrics", cluster.scale_up, catalogue.fabrics()),
+        ("fabrics", cluster.scale_out, catalogue.fabrics()),
+        ("storage", cluster.storage, catalogue.storages()),
+        ("failure_presets", resolved.reliability.preset or "typical", catalogue.failure_presets()),
+    ]
+    for table, id, known in named:
+        if id in known:
+            yield f"{table}/{id}", _row(known[id])
+    for phase in resolved.phases:
+        if phase.optimizer in catalogue.optimizers():
+            yield f"optimizers/{phase.optimizer}", _row(catalogue.optimizers()[phase.optimizer])
+    yield f"families/{chip.family}", _row(family(chip.family))
+    software = stack_of(resolved)
+    if software is not None:
+        yield f"stacks/{software}", _row(stack(software))
+    if chip.id in catalogue.accelerators():
+        for kind in RENTS:
+            price = catalogue.price(chip.id, kind)
+            if price is not None:
+                yield f"prices/{chip.id}/{kind}", _row(price)
+
+
+def _row(row: Any) -> Values:
+    """The fields of a record as plain data, without what is for readers."""
+    return {k: _plain(v) for k, v in vars(row).items() if k not in ABOUT and not k.startswith("_")}
+
+
+def _plain(value: Any) -> Any:
+    """Plain JSON data of whatever a row holds; what has no plain form as its text."""
+    if hasattr(value, "__dataclass_fields__"):
+        return _row(value)
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
+    value = clean(value)
+    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+
+
+def _constants(assessment: Assessment) -> dict[str, float]:
+    """The constants of the main phase's plan, those of memory under `memory.`."""
+    if not assessment.phases:
+        return {}
+    constants = assessment.chosen.case.constants
+    memory = {f"memory.{k}": v for k, v in vars(constants.memory).items()}
+    both = {**vars(constants), **memory}
+    return {k: rounded(float(v)) for k, v in both.items() if is_number(clean(v))}
+
+
+def rounded(value: float) -> float:
+    """A number to nine digits, which is the same on every machine."""
+    return float(f"{value:.9g}")
+
+
+@cache
+def _tables() -> dict[str, str]:
+    """Hash of each data file of the catalogue, with what a user's folders add to it."""
+    files: dict[str, str] = {}
+    for place in (catalogue.HERE, *folders()):
+        for path in sorted(place.rglob("*")):
+            if path.suffix in DATA and path.is_file():
+                name = path.relative_to(place).as_posix()
+                content = files.get(name, "").encode() + path.read_bytes()
+                files[name] = sha256(content).hexdigest()[:16]
+    return files
+
+
+@cache
+def _program() -> dict[str, str]:
+    """Version of the package and a hash of its code."""
+    code = sha256()
+    here = Path(scantling.__file__).parent
+    for path in sorted(here.rglob("*.py")):
+        code.update(path.relative_to(here).as_posix().encode() + path.read_bytes())
+    return {"version": version("scantling"), "code": code.hexdigest()[:16]}
+
+
+def inputs_hash() -> str:
+    """Hash of all data files and of the program."""
+    return digest([_tables(), _program()])
+
+
+def moved(before: Inputs, after: Inputs) -> list[str]:
+    """What differs between two sets of inputs, in words: rows, constants, and where none of these
+    does the data files and the program."""
+    lines = [*_moved_rows(before, after), *_moved_constants(before, after)]
+    if lines:
+        return lines
+    names = dict.fromkeys([*before.tables, *after.tables])
+    tables = [name for name in names if before.tables.get(name) != after.tables.get(name)]
+    lines = [f"data file {name}" for name in tables]
+    if before.program != after.program:
+        versions = [one.program.get("version", "") for one in (before, after)]
+        text = " → ".join(versions) if versions[0] != versions[1] else f"{versions[0]}, other code"
+        lines.append(f"program {text}")
+    return lines
+
+
+def _moved_rows(before: Inputs, after: Inputs) -> Iterator[str]:
+    for name in dict.fromkeys([*before.rows, *after.rows]):
+        one, other = before.rows.get(name), after.rows.get(name)
+        if one == other:
+            continue
+        if one is None or other is None:
+            yield f"catalogue row {name} {'is new' if one is None else 'is no longer used'}"
+            continue
+        fields = [f for f in dict.fromkeys([*one, *other]) if one.get(f) != other.get(f)]
+        texts = [f"{f} {_said(one.get(f))} → {_said(other.get(f))}" for f in fields[:SHOWN]]
+        yield f"catalogue row {name}: {', '.join(texts)}"
+
+
+def _moved_constants(before: Inputs, after: Inputs) -> Iterator[str]:
+    for name in dict.fromkeys([*before.constants, *after.constants]):
+        one, other = before.constants.get(name), after.constants.get(name)
+        if one != other:
+            yield f"constant {name} {_said(one)} → {_said(other)}"
+
+
+def _said(value: Any) -> str:
+    if is_number(value):
+        return number(value, 6)
+    return "none" if value is None else str(value)[:60]
