@@ -59,7 +59,7 @@ def test_every_kind_is_one_file_and_answers_all_questions():
         "__init__",
         "answers",
         "block",
-        "table",
+        "block_table",
         "kernels",
         "saved_tensors",
         "mixer",

@@ -7,8 +7,8 @@ the matrix products behind it), `saved_bytes` (kept for the backward pass) and `
 cp and ep). Whoever reads a model folds the answers with the counts; nobody asks for a kind by name
 but for what only that kind has.
 
-A new kind is one file, its record in `KINDS`, and the word of `catalogue.models.pattern_words` that counts
-it; a package of its own names its record as an entry point of the group `scantling.blocks`.
+A new kind is one file, its record in `KINDS`, and the word of `catalogue.models.pattern_words` that
+counts it; a package of its own names its record as an entry point of the group `scantling.blocks`.
 The room stands below the catalogue, whose models count their parameters here; what a device and a
 stack do comes as records of columns (`kernels.Device`, `saving.Keeping`), which physics makes.
 """

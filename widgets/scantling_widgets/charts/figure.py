@@ -174,7 +174,11 @@ def _digest() -> str:
     total = hashlib.sha256(metadata.version("altair").encode())
     here = Path(__file__).parent
     names = Path(table_of_quantities.__file__).parent
-    for path in (*sorted(here.glob("*.py")), here.parent / "words.py", *sorted(names.iterdir())):
+    for path in (
+        *sorted(here.glob("*.py")),
+        here.parent / "quantity_texts.py",
+        *sorted(names.iterdir()),
+    ):
         if path.suffix not in {".py", ".csv"}:
             continue
         total.update(path.read_bytes())
