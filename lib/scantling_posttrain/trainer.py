@@ -9,7 +9,7 @@ import numpy as np
 from scantling.base.columns import Array
 from scantling.base.errors import DesignError
 from scantling.base.records import record
-from scantling.catalogue.stacks import stack, stacks
+from scantling.catalogue.stacks import stacks
 from scantling.design.design import Design
 from scantling.design.resolved import Resolved
 from scantling.physics.cases import Cases
@@ -25,7 +25,7 @@ from .adapters import Targets
 from .constants import Constants
 from .inputs import Adapters
 from .tuning import Held, Spent, held, spent
-from .tuning_columns import Tuning
+from .tuning_columns import Tuning, fp32_base
 
 OWN = ("method", "adapter", "data", "rollout", "tokens")  # of a job, that the twin has otherwise
 MANY = 64  # devices
@@ -135,7 +135,6 @@ def loader() -> str:
 def tuning_of(adapters: Adapters | None, stack_id: str | None, pairs: bool) -> Tuning:
     """What a design's step does beside its plan."""
     eager = stack_id == loader()
-    wide = stack_id is not None and bool(stack(stack_id).memory.get("fp32_shards"))
     plain = replace(full_tuning(), pairs=float(pairs), forwards=float(pairs))
     if adapters is None:
         return plain
@@ -145,7 +144,7 @@ def tuning_of(adapters: Adapters | None, stack_id: str | None, pairs: bool) -> T
         rank=float(adapters.rank),
         targets=adapters.targets,
         base_bits=adapters.base_bits,
-        fp32_base=float(wide and not eager),
+        fp32_base=float(fp32_base(stack_id, loaded=eager)),
         eager_peft=float(eager),
         any_model=float(eager),
         eager_loss=float(eager),

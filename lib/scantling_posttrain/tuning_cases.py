@@ -22,7 +22,7 @@ from scantling.runs.to_cases import to_runs
 
 from .adapters import Targets
 from .names import model_id
-from .tuning_columns import Tuning
+from .tuning_columns import Tuning, fp32_base
 
 Cells = Mapping[str, str]  # of a row, by column
 # trainers of whatever model the transformers library has
@@ -300,19 +300,13 @@ def tuning_cells(row: Cells, facts: Facts) -> dict[str, float]:
         "file_sync": float(prime),
         "looped": float("unoptimised kernels" in notes),
         "engine": float(engine),
-        "fp32_base": float(adapters and fp32_base(row, stack)),
+        "fp32_base": float(adapters and fp32_base(stack.id, stack.half)),
         "reserved": float("reserved" in kind),
         "context": float("printed" in kind),
         "backward_update": float("step in backward" in notes and not adapters),
         "moment_bytes": 2.0 if "8-bit adam" in notes and not adapters else 0.0,
         "eager_peft": float(stack.eager and (adapters or engine)),
     }
-
-
-def fp32_base(row: Cells, stack: Stack) -> bool:
-    """Whether the frozen weights are kept in fp32: torchtitan and prime-rl shard fp32 weights and
-    cast them as they are gathered (fully_shard, MixedPrecisionPolicy)."""
-    return stack.id == "torchtitan" and "torchtune" not in row.get("framework", "").lower()
 
 
 ADDS = "each step adds to the one before"

@@ -2,6 +2,7 @@
 
 from scantling.base.columns import Column
 from scantling.base.records import record
+from scantling.catalogue.stacks import stack
 
 from .adapters import Targets
 
@@ -34,3 +35,10 @@ class Tuning:
     backward_update: Column  # each layer is updated within the backward: one gradient at a time
     moment_bytes: Column  # of both moments of a parameter, where the words say so; 0: the job's
     eager_peft: Column  # adapters as modules of their own, launched one by one
+
+
+def fp32_base(stack_id: str | None, loaded: bool) -> bool:
+    """Whether frozen weights are kept in fp32: where the sharded fp32 weight of a stack is the only
+    copy, cast as it is gathered (`fp32_shards` of its file; fully_shard, MixedPrecisionPolicy), and
+    the code does not leave weights in the format that they were `loaded` in."""
+    return not loaded and bool(stack(stack_id).memory.get("fp32_shards"))
