@@ -1,6 +1,7 @@
 """From a post-training design to its answer: the plans, the step, failures, days and dollars."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,18 +21,21 @@ from scantling.design.unsettled import Unsettled
 from scantling.endure.checkpoint import contents
 from scantling.endure.cost import price
 from scantling.endure.reliability import Endurance, endure
+from scantling.physics.cases import FULL, ZERO3
+from scantling.plans.evaluate import column_of
 from scantling.plans.prepare import prepare
 from scantling.verdict.verdicts import rank
 
 from . import texts
 from .constants import Constants, constants
-from .inputs import Notes, Rollout, adapters_of, rollout_of, samples_of
+from .inputs import Notes, Rollout, Samples, adapters_of, rollout_of, samples_of
 from .layouts import Layout, layouts, trainer_on, varied
-from .posttrained import Other, Posttrained, Varied
+from .posttrained import EngineMemory, Other, Posttrained, RolloutRow, Varied
 from .trainer import BATCH, Trainer, loader, trainer_of, tuning_of, twin
-from .tuning import trained_parameters
+from .tuning import held, spent, trained_parameters
 
 LIVE = ("cost_usd", "cost_usd_low", "cost_usd_high")
+NOTABLY = 1.02  # times the best step, from which a habit is said to lose
 NO_MONEY: dict[str, Known] = dict.fromkeys(LIVE)
 
 
@@ -186,8 +190,8 @@ def tuning_answer(design: Design, notes: Notes, k: Constants) -> Posttrained:
         notes,
         k,
         why=texts.why_tuned(trainer, row, adapters, samples, k),
-        sensitivity=tuning_sensitivity(trainer, row, step, k),
-        others=(),
+        sensitivity=tuning_sensitivity(trainer, row, samples, k),
+        others=tuning_others(trainer, row, k),
         phases={},
         rollout=None,
         tokens=tokens,
@@ -218,16 +222,48 @@ def interval(
     return step, step * low**power, step * high**power
 
 
-def tuning_sensitivity(trainer: Trainer, row: int, step: float, k: Constants) -> tuple[Varied, ...]:
-    """The step of the second-best and of the leanest plan."""
-    rows = [int(i) for i in trainer.order[1:2]]
+def tuning_sensitivity(
+    trainer: Trainer, row: int, samples: Samples, k: Constants
+) -> tuple[Varied, ...]:
+    """The step of the same plan with sequences of other lengths, and with samples of another one
+    where these are padded."""
+    case = trainer.case(row)
+    base = trainer.spent(row, k).total
+    found = []
+    for factor in (0.5, 2.0):
+        slots = samples.slots * factor
+        longer = replace(case, job=replace(case.job, seq_len=slots))
+        if float(np.ravel(held(longer, trainer.tuning, k).total)[0]) > trainer.capacity:
+            continue
+        step = known(spent(longer, trainer.tuning, k).total) or 0.0
+        if samples.packed:  # as many tokens
+            change, step = texts.rows_of(slots, factor), step / factor
+        else:
+            change = texts.change_of("padded sample", slots)
+        found.append(Varied(change=change, step_s=step, share=step / (known(base) or 1.0) - 1))
+    return tuple(found)
+
+
+def tuning_others(trainer: Trainer, row: int, k: Constants) -> tuple[Other, ...]:
+    """Habits that lose here: the best plan that fits with each, where it takes notably longer."""
+    best = float(trainer.step_s[row])
+    plan = trainer.cases.plan
+    habits = (
+        column_of(plan, "tp") > 1,
+        column_of(plan, "pp") > 1,
+        column_of(plan, "sharding") >= ZERO3,
+        column_of(plan, "recompute") == FULL,
+    )
+    rows = [trainer.order[habit[trainer.order]][:1] for habit in habits]
+    slower = [int(i[0]) for i in rows if len(i) and trainer.step_s[i[0]] > NOTABLY * best]
     return tuple(
-        Varied(
-            change=f"plan {trainer.words(i)}",
+        Other(
+            what=trainer.words(i),
             step_s=float(trainer.step_s[i]),
-            share=float(trainer.step_s[i] / step - 1),
+            why=texts.slower_plan(trainer, row, i, k),
+            cost=texts.longer(float(trainer.step_s[i]) / best - 1),
         )
-        for i in rows
+        for i in dict.fromkeys(slower)
     )
 
 
@@ -270,7 +306,7 @@ def phases_of(layout: Layout) -> dict[str, float]:
     }
 
 
-def rollout_row(layout: Layout, r: Rollout) -> dict[str, Any]:
+def rollout_row(layout: Layout, r: Rollout) -> RolloutRow:
     """The engine's plan as plain values."""
     return {
         "engine": r.engine,
@@ -284,14 +320,27 @@ def rollout_row(layout: Layout, r: Rollout) -> dict[str, Any]:
         "kv_fraction": layout.kv_fraction,
         "running": layout.running,
         "states_leave_the_device": layout.away,
-        "prefill_s": known(layout.generated.prefill_s),
-        "decode_s": known(layout.generated.decode_s),
+        "memory_bytes": engine_memory(layout),
+        "prefill_s": known(layout.generated.prefill_s) or 0.0,
+        "decode_s": known(layout.generated.decode_s) or 0.0,
         "tail_share": layout.tail_share,
         "prompts": r.prompts,
         "samples": r.samples,
         "mean_response": r.response,
         "max_response": r.longest,
         "updates": r.updates,
+    }
+
+
+def engine_memory(layout: Layout) -> EngineMemory:
+    """What a device of the engine holds. [bytes]"""
+    e, d = layout.engine, layout.drawn
+    tokens = layout.running * (d.prompt + d.response)
+    return {
+        "weights": known(e.weight_bytes / e.devices) or 0.0,
+        "keys_values": known(tokens * e.kv_bytes / e.devices) or 0.0,
+        "engine": known(e.memory_bytes) or 0.0,
+        "capacity": layout.trainer.capacity,
     }
 
 
@@ -320,6 +369,7 @@ def others_of(found: list[Layout]) -> tuple[Other, ...]:
         Other(
             what=texts.layout_words(one),
             step_s=one.step_s,
+            why=texts.slower_layout(best, one),
             cost=texts.longer(one.step_s / best.step_s - 1),
         )
         for one in (*other, *same)
@@ -338,7 +388,7 @@ def answer(
     sensitivity: tuple[Varied, ...],
     others: tuple[Other, ...],
     phases: dict[str, float],
-    rollout: dict[str, Any] | None,
+    rollout: RolloutRow | None,
     tokens: float,
 ) -> Posttrained:
     """The record of one plan."""
@@ -347,7 +397,7 @@ def answer(
     lived = whole(design, trainer.resolved, run, known(memory.trained) or 0.0)
     days, low, high = lived.days
     verdict, missed = judged(design, days, high, lived.cost["cost_usd"])
-    notes.assumed += [one for one in trainer.resolved.assumed if one.field not in OF_TWIN]
+    notes.assumed += [one for one in trainer.resolved.assumed if not one.field.startswith(OF_TWIN)]
     end = lived.endurance
     return Posttrained(
         design=design,
@@ -387,6 +437,8 @@ def answer(
         mtbf_s=known(end.mtbf_s),
         checkpoint_interval_s=known(end.checkpoint_interval_s),
         checkpoint_bytes=known(end.checkpoint_bytes),
+        checkpoint_overhead=known(end.checkpoint_overhead),
+        spares=known(end.spares),
         legal_plans=trainer.legal,
         fitting_plans=len(trainer.order),
         why=why,
@@ -398,7 +450,13 @@ def answer(
 
 
 # of the trainer's own design: what the whole design says or has no use for
-OF_TWIN = ("job.optimizer", "job.evaluation_hours", "job.seq_len", "job.global_batch")
+OF_TWIN = (
+    "job.optimizer",
+    "job.evaluation_hours",
+    "job.seq_len",
+    "job.global_batch",
+    "job.corpus.",
+)
 
 
 def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> Posttrained:
@@ -447,6 +505,8 @@ def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> 
         mtbf_s=None,
         checkpoint_interval_s=None,
         checkpoint_bytes=None,
+        checkpoint_overhead=None,
+        spares=None,
         legal_plans=trainer.legal,
         fitting_plans=0,
         why=(),

@@ -19,6 +19,35 @@ NO_REPLICA = (
     "(job.rollout.kv_fraction, job.rollout.tp, job.rollout.max_response)"
 )
 
+# parts of a fine-tuning step, phases of a policy step, and what fills a device
+PARTS = {
+    "products": "Matrix products",
+    "attention": "Attention core",
+    "elementwise": "Element-wise",
+    "logits": "Output head and loss",
+    "recompute": "Recompute",
+    "adapters": "Adapters",
+    "unpacking": "Unpacking of weights",
+    "exposed": "Exposed traffic, bubbles",
+    "optimizer": "Optimizer",
+    "host": "Launches",
+    "reference": "Reference model",
+}
+PHASES = {
+    "rollout_s": "Generation",
+    "logprob_s": "Log-probabilities",
+    "train_s": "Updates",
+    "weight_sync_s": "Weight sync",
+    "other_s": "Everything else",
+}
+TRAINER_MEMORY = {
+    "weights": "Weights",
+    "trained": "Gradients, optimizer",
+    "activations": "Activations",
+    "other": "Other",
+}
+ENGINE_MEMORY = {"weights": "Weights", "keys_values": "Keys and values"}
+
 
 def late(days: float, deadline: float) -> str:
     """A deadline that is missed."""
@@ -98,9 +127,33 @@ def change_of(what: str, tokens: float) -> str:
     return f"{what} of {tokens:,.0f} tokens"
 
 
+def rows_of(tokens: float, factor: float) -> str:
+    """Packed rows of another length, so many that they hold as many tokens."""
+    many = "twice" if factor < 1 else "half"
+    return f"packed rows of {tokens:,.0f} tokens, {many} as many"
+
+
+def slower_plan(trainer: Trainer, best: int, other: int, k: Constants) -> str:
+    """Where another plan of a fine-tune loses its time."""
+    fast, slow = (trainer.spent(row, k)._asdict() for row in (best, other))
+    lost = {name: float(np.ravel(slow[name] - fast[name])[0]) for name in slow}
+    most = max(lost, key=lambda name: lost[name])
+    return f"{seconds(lost[most])} more in {PARTS[most].lower()}"
+
+
+def slower_layout(best: Layout, other: Layout) -> str:
+    """Where another layout of a policy step loses its time."""
+    trainer, engine = float(other.phases.trainer), float(other.phases.engine)
+    if other.colocated or not other.lag:
+        return f"engine and trainer wait for each other: {seconds(engine)} and {seconds(trainer)}"
+    waits, longer_side = ("trainer", "engine") if engine > trainer else ("engine", "trainer")
+    idle = abs(engine - trainer) / max(engine, trainer)
+    return f"the {longer_side} sets the pace, the {waits} stands idle for {percent(idle, 0)} of it"
+
+
 def tail_of(spread: float) -> str:
     """A tail that is changed."""
-    return f"a longer tail (standard deviation of log lengths {spread:.2f})"
+    return f"longer tail: spread of log lengths {spread:.2f}"
 
 
 def why_layout(best: Layout, found: Sequence[Layout], r: Rollout) -> Lines:

@@ -23,6 +23,7 @@ def packages() -> list[Path]:
         "scantling_code",
         "scantling_kits",
         "scantling_logs",
+        "scantling_posttrain",
         "scantling_site",
     )
     specs = [find_spec(name) for name in (*names, _PACKAGE.name)]

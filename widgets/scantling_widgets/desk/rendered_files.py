@@ -21,7 +21,7 @@ from scantling_kits.writable import refusal
 from scantling_logs.measure.kit import write_kit
 from scantling_logs.measure.worth import Worth, worths
 
-from ..report import Report
+from ..report import of as report_of
 from ..report.jobs import files_of, today
 from ..report.page import document
 from ..shipped_files import in_a_page
@@ -59,7 +59,7 @@ def report(design: Design, folder: Path) -> tuple[int, Iterator[Path | None]]:
 
 def _made_report(design: Design, folder: Path) -> Iterator[Path | None]:
     """Where there are no processes: the report without its notebook, drawn by the page."""
-    html, title = Report(design).html(), design.title
+    html, title = report_of(design).html(), design.title
     assert drawing is not None, "a page draws its pictures"
     drawn = asyncio.ensure_future(drawing(html))
     while not drawn.done():

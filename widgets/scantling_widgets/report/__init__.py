@@ -12,7 +12,9 @@ from scantling.advise.sensitivity import Swing, tornado
 from scantling.base.displayed import Html
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
+from scantling.design.methods import is_posttraining
 from scantling.verdict.result import HeadlineKey, figure
+from scantling_posttrain.answering import posttrain
 
 from ..charts import pictures
 from ..charts.endurance import goodput, ladder
@@ -28,6 +30,7 @@ from .report_batch import run
 from .sections import SECTIONS
 from .sections.step import sensitivity
 from .sections.summary import header
+from .tuned import TunedReport
 from .view import Parts, View, plain
 
 _PLAIN = (str, int, float, list, tuple, dict)
@@ -152,6 +155,13 @@ class Report:
 
         words = f"{self.data.get('name')}: {self.data.get('verdict')}"
         display({RESULT: self.data, "text/plain": words}, raw=True)  # type: ignore[no-untyped-call]  # IPython is half typed
+
+
+def of(design: Design, space: str = "default") -> Report | TunedReport:
+    """The report of a design, of whichever method. Raises DesignError for a wrong one."""
+    if is_posttraining(design):
+        return TunedReport(posttrain(design))
+    return Report(design, scantling.assess(design, space=space))
 
 
 def render(

@@ -18,6 +18,7 @@ from scantling.base.errors import DesignError
 from scantling.base.files import read_text
 from scantling.base.records import record
 from scantling.design.design import Design
+from scantling.design.methods import untuned
 from scantling.plans.prepare import prepare
 from scantling.verdict.result import Result
 from scantling.verdict.verdicts import EXIT
@@ -137,7 +138,7 @@ def make(job: Job) -> Done:
             (folder / Path(name).name).write_text(content, encoding="utf-8")
         try:
             # a wrong design is refused before a kernel is started for it
-            prepare(Design.from_yaml(job.design, folder))
+            prepare(untuned(Design.from_yaml(job.design, folder)))
             return done(status="done", **_execute(job, folder))
         except DesignError as e:
             return done(status="wrong", error=str(e))

@@ -359,7 +359,7 @@ def _index_row(record: Record) -> IndexRow:
     if record.status != "done":
         return IndexRow(name=record.name, status=record.status, fault=record.error)
     verdict = VERDICTS[h["verdict"]].name
-    if h["mfu"] is None:
+    if h["step_s"] is None:
         return IndexRow(name=record.name, status=verdict)
     return IndexRow(
         name=record.name,
@@ -367,7 +367,7 @@ def _index_row(record: Record) -> IndexRow:
         plan=plan_text(record.plan),
         figures=(
             count(h["devices_used"], ""),
-            share(h["mfu"]),
+            "" if h["mfu"] is None else share(h["mfu"]),
             seconds(h["step_s"]),
             "" if h.get("likely.days") is None else days(h["likely.days"]),
             "" if h.get("likely.cost_usd") is None else usd(h["likely.cost_usd"]),

@@ -12,6 +12,7 @@ from scantling.base.quantities.quantity import Quantity, show
 from scantling.base.records import record
 from scantling.base.show import is_number, share, size, value_text
 from scantling.design.cluster import Cluster
+from scantling.design.design import Design
 from scantling.design.resolved import Phase, Resolved
 from scantling.endure.reliability import EnduranceFigures
 from scantling.physics.communication import Traffic
@@ -211,11 +212,11 @@ def carried(data: Facts, tier: str) -> str:
     return ", ".join(axes)
 
 
-def stated_fields(resolved: Resolved) -> list[tuple[str, str]]:
+def stated_fields(design: Design) -> list[tuple[str, str]]:
     """The fields that the design file gives: (dotted path, value)."""
     return [
         (path, value_text(value))
-        for path, value in flat(resolved.design.data()).items()
+        for path, value in flat(design.data()).items()
         if path not in ("scantling", "name")
     ]
 

@@ -1,12 +1,14 @@
 """What the figures rest on: what was measured here, what was published, what was given and assumed,
 and the formulas."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
-from scantling.base.quantities.quantity import Quantity, band
+from scantling.base.quantities.table import Quantity, band
+from scantling.base.records import AssumedRow
 from scantling.base.show import seconds, share, value_text
+from scantling.design.design import Design
 from scantling.physics.bands import WithoutLoneSources
 
 from ...quantity_texts import plan_text
@@ -191,7 +193,13 @@ def _one_source(without: WithoutLoneSources) -> Markup:
 def assumptions(view: View) -> Section:
     """Every input: what the design gives, and what was assumed by which rule."""
     assumed = view.facts.get("assumed") or [row.row() for row in view.resolved.assumed]
-    stated = [Row(cells=(path, value, "given")) for path, value in stated_fields(view.resolved)]
+    title = "Appendix B. Given and assumed" if view.plan else "Given and assumed"
+    return given(view.resolved.design, assumed, title, "" if view.plan else "dense")
+
+
+def given(design: Design, assumed: Sequence[AssumedRow], title: str, css: str) -> Section:
+    """What a design gives, and what was assumed."""
+    stated = [Row(cells=(path, value, "given")) for path, value in stated_fields(design)]
     table = Table(
         columns=columns("Field", "Value", "From"),
         rows=[
@@ -204,9 +212,8 @@ def assumptions(view: View) -> Section:
                 for row in assumed
             ),
         ],
-        css="" if view.plan else "dense",
+        css=css,
     )
-    title = "Appendix B. Given and assumed" if view.plan else "Given and assumed"
     return Section(id="assumptions", blocks=[Heading(text=title), table])
 
 

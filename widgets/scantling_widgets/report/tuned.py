@@ -1,0 +1,298 @@
+"""The report of a post-training design: the same places as that of a pre-training design, said of
+trainer and rollout."""
+
+from collections.abc import Callable, Sequence
+from json import dumps
+
+from markupsafe import Markup
+from scantling.base.displayed import Html
+from scantling.base.show import days, params, percent, seconds, several, share, size, usd
+from scantling.verdict.texts import verdict_sentence
+from scantling_posttrain.lines import goodput_text, memory_text, rollout_text, step_text
+from scantling_posttrain.posttrained import Posttrained
+from scantling_posttrain.texts import PARTS, PHASES
+
+from ..charts import pictures
+from ..charts.figure import Facts
+from ..charts.pictures import RESULT, Picture
+from ..charts.posttrain import lengths, side_memory, sides
+from .blocks import (
+    Block,
+    Bullets,
+    Heading,
+    Paragraph,
+    Pre,
+    Section,
+    Signature,
+    Table,
+    Tiles,
+    columns,
+    line,
+    rows,
+    strong,
+)
+from .order import ORDER
+from .phrases import sentence, upfirst, whole
+from .sections.evidence import given
+from .sections.summary import REFUSAL, limits
+from .view import FRONT, headline, plain
+
+_WORDS = "<part of a design report>"
+
+
+class TunedReport:
+    """One post-training design's report, part by part, for a notebook to show."""
+
+    def __init__(self, result: Posttrained) -> None:
+        self.result_of = result
+        self.data: Facts = plain(result.as_dict())
+
+    def section(self, name: str) -> Html | None:
+        """One section as HTML; None where this design gives no reason for it."""
+        if name == "header":
+            return Html(html=header(self.result_of), words=_WORDS)
+        make = SECTIONS.get(name)
+        planned = self.result_of.plan is not None
+        if make is None or (planned == (name == "refusal") and name not in OF_BOTH):
+            return None
+        section = make(self.result_of)
+        return Html(html=section.html(), words=_WORDS) if section else None
+
+    def picture(self, name: str) -> Picture | None:
+        """One figure as a static picture; None where there is nothing to draw."""
+        tuned = self.result_of
+        match name:
+            case "memory":
+                return pictures.draw(side_memory, self.data, tuned)
+            case "step":
+                return pictures.draw(sides, self.data, tuned)
+            case "sensitivity":
+                return pictures.draw(lengths, self.data, tuned)
+        return None
+
+    def html(self) -> str:
+        """All sections and pictures in the order of the notebook."""
+        parts = []
+        for name in ("header", "refusal", *ORDER):
+            if name.endswith("-picture"):
+                picture = self.picture(name.removesuffix("-picture"))
+                parts.append(picture.figure() if picture else "")
+            else:
+                section = self.section(name)
+                parts.append(section.html if section else "")
+        return "\n".join(filter(None, parts))
+
+    def result(self) -> None:
+        """Hand the answer over as data to the program that runs the notebook."""
+        from IPython.display import display
+
+        words = f"{self.data.get('name')}: {self.data.get('verdict')}"
+        display({RESULT: self.data, "text/plain": words}, raw=True)  # type: ignore[no-untyped-call]  # IPython is half typed
+
+
+def header(t: Posttrained) -> Markup:
+    """The title of the report, and what the design gives in a line."""
+    trained = f", {params(t.trained_params)} trained" if t.plan else ""
+    given = f"{t.method.upper()} · {params(t.params)} parameters{trained} · {machine(t)}"
+    return Markup('<header>\n<h1>{}</h1>\n<p class="given">{}</p>\n</header>').format(t.name, given)
+
+
+def machine(t: Posttrained) -> str:
+    """The devices, and of a policy on which side they are."""
+    chip = t.design.cluster.accelerator
+    name = (
+        f"{whole(t.devices)} × {chip}" if isinstance(chip, str) else f"{whole(t.devices)} devices"
+    )
+    if t.rollout is None or t.rollout["colocated"]:
+        return name
+    return (
+        f"{name}: {whole(t.rollout['train_devices'])} train, {whole(t.rollout['devices'])} generate"
+    )
+
+
+# ---------------------------------------------------------------- the first page
+def verdict(t: Posttrained) -> Section:
+    """The verdict, the plan, what can be promised, the headline figures, what binds and what has to
+    be settled first."""
+    a = t.as_dict()
+    told = verdict_sentence(a)
+    blocks: list[Block] = [
+        Paragraph(text=line(strong(told.name), f": {told.reason}."), css=f"verdict {t.verdict}"),
+        Paragraph(text=line(strong("Recommended"), f": {plan_text(t)}."), css="recommended"),
+        Bullets(items=promises(t), css="promise"),
+        Tiles(tiles=headline(a)),
+    ]
+    blocks += limits("Limits", t.limits[:FRONT])
+    blocks += listed("To be settled first", t.asks)
+    return Section(id="verdict", blocks=blocks)
+
+
+def plan_text(t: Posttrained) -> str:
+    """The plans of both sides in a line."""
+    if t.rollout is None:
+        return t.plan_words
+    return f"{t.plan_words}; {rollout_text(t.rollout)}"
+
+
+def promises(t: Posttrained) -> list[Markup]:
+    """The date and the cost to promise."""
+    if t.days is None or t.days_high is None:
+        return [line(strong("No date and no cost to promise"), ": the design names no end.")]
+    text = f", kept in nine of ten runs; {days(t.days)} likely"
+    if t.steps is not None:
+        text += f", for {t.steps:,.0f} steps"
+    items = [line(strong(f"Date to promise: {days(t.days_high)} after the start"), f"{text}.")]
+    if t.cost_usd is not None and t.cost_usd_high is not None:
+        text = f", price and step together; {usd(t.cost_usd)} likely."
+        items.append(line(strong(f"Cost to plan for: {usd(t.cost_usd_high)}"), text))
+    return items
+
+
+def refusal(t: Posttrained) -> Section:
+    """That no plan holds the model, and by which arithmetic."""
+    said = strong("No plan can hold this model on this machine")
+    blocks: list[Block] = [
+        Paragraph(text=said, css=f"verdict {t.verdict}"),
+        Pre(text=dumps(REFUSAL), css="refusal"),
+        *listed("Arithmetic", t.limits),
+    ]
+    return Section(id="refusal", blocks=blocks)
+
+
+def brief(t: Posttrained) -> Section:
+    """Why the plan is what it is, and what to avoid, in short."""
+    short = [
+        line(strong(upfirst(one.what)), f": {sentence(one.cost)}") for one in t.others[:FRONT]
+    ]
+    blocks = [*listed("Why", t.why), *listed_markup("To be avoided", short)]
+    return Section(id="brief", blocks=blocks)
+
+
+def signing(t: Posttrained) -> Section:
+    """Where whoever decides signs."""
+    return Section(id="signing", blocks=[Heading(text="Decision"), Signature()])
+
+
+def listed(title: str, texts: Sequence[str]) -> list[Block]:
+    """Sentences below a heading; neither where there are none."""
+    return listed_markup(title, [sentence(upfirst(text)) for text in texts])
+
+
+def listed_markup(title: str, items: Sequence[str]) -> list[Block]:
+    """The same of sentences that are done."""
+    return [Heading(text=title), Bullets(items=items)] if items else []
+
+
+def traps(t: Posttrained) -> list[Markup]:
+    """What looks as good and loses: what, why, what it costs."""
+    return [
+        line(strong(upfirst(one.what)), f": {one.why} (", strong(one.cost), ").")
+        for one in t.others
+    ]
+
+
+# ---------------------------------------------------------------- what follows
+def plan(t: Posttrained) -> Section:
+    """The trainer's plan and the rollout's, and among how many."""
+    items = [line(strong("Trainer"), f": {t.plan_words}, of {t.legal_plans:,} legal plans.")]
+    if t.rollout is not None:
+        r = t.rollout
+        items.append(line(strong("Rollout"), f": {rollout_text(r)}."))
+        text = (
+            f": {r['prompts']:,} prompts, {r['samples']:,} samples each, "
+            f"{r['mean_response']:,.0f} tokens in the mean and at most {r['max_response']:,.0f}; "
+            f"{several(r['updates'], 'update')} on the samples of a step, which are at most "
+            f"{several(r['lag'], 'step')} old."
+        )
+        items.append(line(strong("A step draws"), text))
+    return Section(id="plan", blocks=[Heading(text="Plan"), Bullets(items=items)])
+
+
+def memory(t: Posttrained) -> Section:
+    """What fills a device of each side."""
+    items = [line(strong("Trainer"), f": {memory_text(t)}.")]
+    if t.rollout is not None:
+        held = t.rollout["memory_bytes"]
+        text = (
+            f": weights {size(held['weights'])}, keys and values of {t.rollout['running']:,} "
+            f"samples at their mean length {size(held['keys_values'])}; the engine may fill "
+            f"{size(held['engine'])} of {size(held['capacity'])}."
+        )
+        items.append(line(strong("Rollout"), text))
+        if t.rollout["states_leave_the_device"]:
+            items.append(line("The trainer's states go to the host while the engine generates."))
+    return Section(id="memory", blocks=[Heading(text="Memory"), Bullets(items=items)])
+
+
+def step(t: Posttrained) -> Section:
+    """One step with its interval, by phases of a policy or by parts of a fine-tune."""
+    names, times = (PHASES, t.phases_s) if t.rollout else (PARTS, t.step_parts_s)
+    whole_s = t.step_s or 1.0
+    table = Table(
+        columns=columns("Phase" if t.rollout else "Part", "Time#", "Of a step#"),
+        rows=rows(
+            (names[key], seconds(time), share(time / whole_s))
+            for key, time in times.items()
+            if time > 0
+        ),
+        named=True,
+    )
+    items = [line(strong("A step"), f": {step_text(t)}.")]
+    if t.overlaps:
+        items.append(line("Rollout and trainer run side by side: phases add up to more than it."))
+    return Section(
+        id="step", blocks=[Heading(text="Phases of a step"), Bullets(items=items), table]
+    )
+
+
+def recovery(t: Posttrained) -> Section | None:
+    """What failures and saves leave."""
+    text = goodput_text(t)
+    if not text:
+        return None
+    items = [line(strong("Goodput"), f" {text}.")]
+    return Section(id="recovery", blocks=[Heading(text="Failures"), Bullets(items=items)])
+
+
+def sensitivity(t: Posttrained) -> Section | None:
+    """The step under other lengths."""
+    if not t.sensitivity:
+        return None
+    table = Table(
+        columns=columns("Change", "Step#", "Longer by#"),
+        rows=rows(
+            (upfirst(one.change), seconds(one.step_s), percent(one.share, 0, "+"))
+            for one in t.sensitivity
+        ),
+        named=True,
+    )
+    title = "What the lengths do to a step, the plan kept"
+    return Section(id="sensitivity", blocks=[Heading(text=title), table])
+
+
+def avoid(t: Posttrained) -> Section:
+    """What looks as good and loses."""
+    items: list[str] = [*traps(t)] or ["No layout or plan tried loses notably to another."]
+    return Section(id="avoid", blocks=[Heading(text="Avoid"), Bullets(items=items)])
+
+
+def assumptions(t: Posttrained) -> Section:
+    """Every input: what the design gives, and what was assumed by which rule."""
+    rows_of = [one.row() for one in t.assumed]
+    return given(t.design, rows_of, "Appendix. Given and assumed", "")
+
+
+OF_BOTH = ("signing", "assumptions")
+SECTIONS: dict[str, Callable[[Posttrained], Section | None]] = {
+    "verdict": verdict,
+    "refusal": refusal,
+    "brief": brief,
+    "signing": signing,
+    "plan": plan,
+    "memory": memory,
+    "step": step,
+    "recovery": recovery,
+    "sensitivity": sensitivity,
+    "avoid": avoid,
+    "assumptions": assumptions,
+}
