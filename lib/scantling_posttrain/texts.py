@@ -119,7 +119,7 @@ def layout_words(layout: Layout) -> str:
 
 def longer(share: float) -> str:
     """By how much a step is longer."""
-    return f"{percent(share, 0)} longer a step"
+    return f"a step {percent(share, 0)} longer"
 
 
 def change_of(what: str, tokens: float) -> str:

@@ -14,20 +14,24 @@ import pytest
 import scantling
 from markupsafe import Markup
 from pages import Page
+from scantling.base.json import clean
 from scantling.base.quantities import quantity as quantities
 from scantling.base.show import is_number
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
+from scantling_posttrain.answering import posttrain
 from scantling_widgets.pages import gallery
 from scantling_widgets.report.page import document
 
-NAMES = tuple(gallery.designs())
+NAMES = tuple(gallery.everything())
 with (gallery.folder() / "headline.csv").open(encoding="utf-8") as _table:
     KEPT = {row["design"]: row for row in csv.DictReader(_table)}
 
 
 @cache
 def assessed(name: str) -> dict:
+    if name in gallery.tuned():
+        return clean(posttrain(gallery.tuned()[name]).as_dict())
     return scantling.assess(Design.read(gallery.designs()[name])).as_dict(advice=False)
 
 
@@ -74,6 +78,18 @@ def test_published_figures_compare_like_with_like(name):
         )
 
 
+@pytest.mark.parametrize("name", gallery.tuned())
+def test_a_published_run_of_post_training_lies_in_the_interval(name):
+    """As the design foretells it, which says less than the run's own row."""
+    found = assessed(name)
+    own = [p for p in gallery.published() if p.design == name]
+    assert own
+    for p in own:
+        rate = found["tokens_per_s_per_device"] / p.published
+        step = p.published if p.key == "step_s" else rate * found["step_s"]
+        assert found["step_s_low"] < step < found["step_s_high"], p.label
+
+
 def test_published_figures_belong_to_designs_and_no_design_is_listed_twice():
     assert {p.design for p in gallery.published()} <= set(NAMES)
     keys = [(p.design, p.key) for p in gallery.published()]
@@ -108,7 +124,7 @@ def test_index_and_thumbnails_are_those_of_the_designs():
 def test_a_page_leads_back_to_the_index_and_says_what_was_published():
     """Linked twice it is linked once; a run of which nothing was published says so."""
     whole = document(Markup("<h1>One</h1>"), title="One", date="2026-11-23")
-    for name in ("llama-3.1-405b", "case-6-100k-gpus"):
+    for name in ("llama-3.1-405b", "case-6-100k-gpus", *gallery.tuned()):
         one = gallery.entry(name, assessed(name))
         linked = gallery.linked(gallery.linked(whole, one), one)
         said = Page(linked)
@@ -133,6 +149,7 @@ def test_the_gallery_is_small_enough_for_git():
 ONE = """
 import hashlib, json, scantling
 from scantling.base.json import clean
+from scantling_posttrain.answering import posttrain
 from scantling_widgets.pages import gallery
 from scantling_widgets.report.page import document
 data = clean(scantling.assess(gallery.designs()["llama-3.1-8b-8-h100-fsdp"]).as_dict())

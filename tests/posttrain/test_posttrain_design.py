@@ -163,3 +163,34 @@ def test_other_commands_refuse(tmp_path, capsys):
     for command in ("goodput", "sensitivity", "scaling", "compare"):
         assert main([command, str(path)]) == 2
         assert "job.method" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("colocated, lag", [(True, None), (False, 0), (False, 1)])
+def test_the_bars_of_a_step_end_where_the_step_does_and_no_side_does_two_things_at_once(
+    colocated, lag
+):
+    design = Design.from_data(GRPO).change({"job.rollout.colocated": colocated})
+    found = posttrain(design.change({"job.rollout.lag": lag}) if lag is not None else design)
+    spans = found.spans
+    assert max(span.end_s for span in spans) == pytest.approx(found.step_s)
+    for side in ("rollout", "trainer"):
+        own = sorted((s for s in spans if s.side == side), key=lambda s: s.start_s)
+        for before, after in zip(own, own[1:]):
+            assert after.start_s >= before.end_s - 1e-9
+    starts = min(s.start_s for s in spans if s.side == "trainer")
+    made = next(s.end_s for s in spans if s.phase == "rollout_s")
+    assert starts == (0 if lag == 1 else made)
+
+
+def test_what_the_engine_holds_fits_into_its_part_of_the_memory():
+    memory = posttrain(GRPO).rollout["memory_bytes"]
+    assert memory["weights"] + memory["keys_values"] <= memory["engine"] * (1 + 1e-9)
+    assert memory["engine"] < memory["capacity"]
+
+
+def test_what_to_avoid_is_slower_and_says_where_its_time_goes():
+    for design in (LORA, GRPO):
+        found = posttrain(design)
+        assert found.others
+        for other in found.others:
+            assert other.step_s > found.step_s and other.why and "longer" in other.cost

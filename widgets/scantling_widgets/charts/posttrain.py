@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from scantling.base.quantities.table import show
+from scantling.base.quantities.quantity import show
 from scantling.base.show import seconds, share, size
 from scantling_posttrain.posttrained import ENGINE, TRAINER, Posttrained
 from scantling_posttrain.texts import ENGINE_MEMORY, PARTS, PHASES, TRAINER_MEMORY

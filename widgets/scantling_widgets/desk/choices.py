@@ -132,7 +132,7 @@ def models() -> tuple[Option, ...]:
 @cache
 def examples() -> tuple[Option, ...]:
     """Designs of the gallery, by file name."""
-    paths = sorted(shipped_files.example().parent.glob("*.yaml"))
+    paths = sorted(shipped_files.example().parent.rglob("*.yaml"))
     return tuple(choice(str(path), path.stem) for path in paths)
 
 

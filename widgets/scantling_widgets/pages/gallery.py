@@ -15,17 +15,23 @@ from typing import Any, NamedTuple
 import pandas as pd
 from scantling import catalogue
 from scantling.base.errors import DesignError
+from scantling.base.files import csv_rows
 from scantling.base.quantities.quantity import show
 from scantling.base.records import record
 from scantling.base.show import days, percent, seconds, share
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
 from scantling.verdict.result import FigureKey, figure
+from scantling_posttrain.answering import posttrain
+from scantling_posttrain.constants import HERE as POSTTRAINED
+from scantling_posttrain.posttrained import Posttrained
+from scantling_posttrain.predict import answer
 
 from .. import shipped_files
 from ..charts import memory_step as charts
 from ..charts.figure import Facts, Spec, compiled
 from ..charts.livechart import vega_version
+from ..charts.posttrain import side_memory, sides
 from ..charts.theme import SCHEMA, THEME, listed
 from ..quantity_texts import at, plan_text
 from ..report.compare import result_of
@@ -60,6 +66,7 @@ RUN_COLUMNS = {
     "mfu": "mfu",
 }
 SITE = "build/site/gallery"  # of a checkout: the pages that are published
+POSTTRAIN = "posttrain"  # folder of the designs that tune a trained model
 FIRST = "llama-3.1-405b"  # beside the cases, first in the list
 THUMBNAIL = 480
 
@@ -117,8 +124,13 @@ class Entry:
         return plan_text(self.data["plan"]) if self.data.get("plan") else ""
 
     @property
+    def file(self) -> str:
+        """Of the design, in the folder of designs."""
+        return f"{POSTTRAIN}/{self.name}.yaml" if self.name in tuned() else f"{self.name}.yaml"
+
+    @property
     def mfu(self) -> str:
-        return share(self.data["mfu"]) if self.plan else ""
+        return share(self.data["mfu"]) if self.data.get("mfu") else ""
 
     @property
     def step(self) -> str:
@@ -132,7 +144,9 @@ class Entry:
     @property
     def figures(self) -> str:
         """The headline figures in a line behind the verdict."""
-        texts = (f"MFU {self.mfu}", f"step {self.step}", self.days) if self.plan else ()
+        if not self.plan:
+            return ""
+        texts = (self.mfu and f"MFU {self.mfu}", f"step {self.step}", self.days)
         return "".join(f" · {text}" for text in texts if text)
 
 
@@ -148,8 +162,19 @@ def folder() -> Path:
 
 
 def designs() -> dict[str, Path]:
-    """Design files of the gallery by name."""
+    """Design files of the gallery that train a model from the start, by name."""
     return {path.stem: path for path in sorted(shipped_files.example().parent.glob("*.yaml"))}
+
+
+def tuned() -> dict[str, Path]:
+    """Those that tune a trained model, by name."""
+    folder = shipped_files.example().parent / POSTTRAIN
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def everything() -> dict[str, Path]:
+    """All designs of the gallery, by name."""
+    return designs() | tuned()
 
 
 def published() -> list[Published]:
@@ -173,15 +198,16 @@ def pages(site: Path) -> list[Entry]:
     """The reports of all designs, a thumbnail each and their index, into the folder `site`; returns
     the entries of the index. Raises DesignError naming a report that could not be made."""
     out, thumbnails = site / "pages", site / "thumbnails"
-    for done in run(designs().values(), out, progress=_progress):
+    for done in run(everything().values(), out, progress=_progress):
         if done.status != "done":
             raise DesignError(done.design, problem=f"has no report: {done.error}")
-    results = {name: result_of(out / f"{name}.ipynb") for name in designs()}
+    results = {name: result_of(out / f"{name}.ipynb") for name in everything()}
     first = sorted(results, key=lambda name: (not name.startswith("case-") and name != FIRST, name))
     entries = [entry(name, results[name]) for name in first]
     thumbnails.mkdir(exist_ok=True)
     for e in entries:
-        write(thumbnails / f"{e.name}.png", thumbnail(e.data))
+        answered = posttrain(tuned()[e.name]) if e.name in tuned() else None
+        write(thumbnails / f"{e.name}.png", thumbnail(e.data, answered))
         page = out / f"{e.name}.html"
         write(page, linked(page.read_text(encoding="utf-8"), e))
     write(site / "index.html", index(entries))
@@ -201,8 +227,26 @@ def as_run(of: Iterable[Published]) -> dict[tuple[str, str], float]:
         return {}
     frame = read_runs(catalogue.HERE / "published_runs.csv")
     rows = frame[frame.id.isin([p.run for p in asked])].reset_index(drop=True)
-    predicted = predict_frame(rows).set_index("id")
-    return {(p.design, p.key): float(predicted.at[p.run, RUN_COLUMNS[p.key]]) for p in asked}
+    predicted = predict_frame(rows).set_index("id") if len(rows) else rows
+    found = tuned_runs([p.run for p in asked])
+    return {
+        (p.design, p.key): found[p.run, p.key]
+        if (p.run, p.key) in found
+        else float(predicted.at[p.run, RUN_COLUMNS[p.key]])
+        for p in asked
+    }
+
+
+def tuned_runs(ids: Sequence[str]) -> dict[tuple[str, str], float]:
+    """The same of the published rows of post-training, by (id, key)."""
+    out: dict[tuple[str, str], float] = {}
+    for table in sorted((POSTTRAINED / "published").glob("*.csv")):
+        rows = [row for row in csv_rows(table) if row["id"] in ids]
+        columns = answer(rows) or {}
+        for key in RUN_COLUMNS:
+            values = columns.get(key, ())
+            out |= {(row["id"], key): float(value) for row, value in zip(rows, values)}
+    return out
 
 
 def entry(name: str, data: Facts) -> Entry:
@@ -242,11 +286,12 @@ def index(entries: Sequence[Entry]) -> str:
     return templated("gallery", title="scantling gallery", date=today(), entries=entries)
 
 
-def thumbnail(data: Facts) -> bytes:
-    """A PNG of the memory and the step of an assessment, or of its refusal."""
+def thumbnail(data: Facts, answered: Posttrained | None = None) -> bytes:
+    """A PNG of the memory and the step of an assessment, or of its refusal; `answered`: of a design
+    that tunes a trained model."""
     import vl_convert
 
-    chart = _charts(data) if data.get("plan") else _refusal()
+    chart = _charts(data, answered) if data.get("plan") else _refusal()
     theme = THEME | {
         "background": "#ffffff",
         "axis": THEME["axis"] | {"labelFontSize": 10},
@@ -269,12 +314,16 @@ def _refusal() -> Spec:
     return {"$schema": SCHEMA, **compiled(words.properties(width=400, height=240))}
 
 
-def _charts(data: Facts) -> Spec:
+def _charts(data: Facts, answered: Posttrained | None) -> Spec:
     """Memory above, the step below."""
+    width = THUMBNAIL - 80
+    if answered is None:
+        drawn = [chart.static(width, False, data) for chart in (charts.memory, charts.step)]
+    else:
+        drawn = [chart.static(width, False, data, answered) for chart in (side_memory, sides)]
     parts: list[Spec] = []
     datasets: dict[str, Any] = {}
-    for chart in (charts.memory, charts.step):
-        part = chart.static(THUMBNAIL - 80, False, data)
+    for part in drawn:
         datasets |= part.pop("datasets")
         del part["$schema"]
         parts.append(part)
@@ -293,7 +342,7 @@ def main() -> None:
     entries = pages(site)
     shutil.copytree(site / "thumbnails", gallery / "thumbnails", dirs_exist_ok=True)
     data = {e.name: e.data for e in entries}
-    rows = ({"design": name} | figures(data[name]) for name in designs())
+    rows = ({"design": name} | figures(data[name]) for name in everything())
     write(gallery / "headline.csv", as_csv(rows))
     readme = environment().get_template("gallery.md.j2").render(entries=entries)
     write(gallery / "README.md", readme + "\n")

@@ -127,6 +127,8 @@ def sources() -> Iterator[tuple[str, Path]]:
             yield f"scantling-{version('scantling')}.dist-info/{file.name}", Path(file.locate())
     for path in gallery.designs().values():
         yield f"scantling_widgets/designs/{path.name}", path
+    for path in gallery.tuned().values():
+        yield f"scantling_widgets/designs/{gallery.POSTTRAIN}/{path.name}", path
     for name in PURE:
         for file in files_of(name) or ():
             if file.suffix == ".py":

@@ -154,17 +154,15 @@ def refusal(t: Posttrained) -> Section:
     blocks: list[Block] = [
         Paragraph(text=said, css=f"verdict {t.verdict}"),
         Pre(text=dumps(REFUSAL), css="refusal"),
-        *listed("Arithmetic", t.limits),
+        *listed("Arithmetic", [sentence(text) for text in t.limits]),
     ]
     return Section(id="refusal", blocks=blocks)
 
 
 def brief(t: Posttrained) -> Section:
     """Why the plan is what it is, and what to avoid, in short."""
-    short = [
-        line(strong(upfirst(one.what)), f": {sentence(one.cost)}") for one in t.others[:FRONT]
-    ]
-    blocks = [*listed("Why", t.why), *listed_markup("To be avoided", short)]
+    short = [line(tempting(t, one.what), f": {one.cost}.") for one in t.others[:FRONT]]
+    blocks = [*listed("Why", [sentence(text) for text in t.why]), *listed("To be avoided", short)]
     return Section(id="brief", blocks=blocks)
 
 
@@ -173,21 +171,20 @@ def signing(t: Posttrained) -> Section:
     return Section(id="signing", blocks=[Heading(text="Decision"), Signature()])
 
 
-def listed(title: str, texts: Sequence[str]) -> list[Block]:
-    """Sentences below a heading; neither where there are none."""
-    return listed_markup(title, [sentence(upfirst(text)) for text in texts])
-
-
-def listed_markup(title: str, items: Sequence[str]) -> list[Block]:
-    """The same of sentences that are done."""
+def listed(title: str, items: Sequence[str]) -> list[Block]:
+    """A list below a heading; neither where there is nothing in it."""
     return [Heading(text=title), Bullets(items=items)] if items else []
+
+
+def tempting(t: Posttrained, what: str) -> Markup:
+    """A layout or a plan in bold: a plan begins with the name of an axis, a layout is a clause."""
+    return strong(what if t.rollout is None else upfirst(what))
 
 
 def traps(t: Posttrained) -> list[Markup]:
     """What looks as good and loses: what, why, what it costs."""
     return [
-        line(strong(upfirst(one.what)), f": {one.why} (", strong(one.cost), ").")
-        for one in t.others
+        line(tempting(t, one.what), f": {one.why} (", strong(one.cost), ").") for one in t.others
     ]
 
 

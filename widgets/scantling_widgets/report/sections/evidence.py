@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
-from scantling.base.quantities.table import Quantity, band
+from scantling.base.quantities.quantity import Quantity, band
 from scantling.base.records import AssumedRow
 from scantling.base.show import seconds, share, value_text
 from scantling.design.design import Design
