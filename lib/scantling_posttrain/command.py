@@ -8,8 +8,8 @@ from scantling.base.show import params, seconds, several
 from scantling.design.design import Design
 from scantling.verdict.verdicts import EXIT, VERDICTS
 
+from .answer_lines import goodput_text, memory_text, phases_text, rollout_text, run_text, step_text
 from .answering import posttrain
-from .lines import goodput_text, memory_text, phases_text, rollout_text, run_text, step_text
 from .posttrained import Posttrained
 
 WIDTH = 9  # of a line's name

@@ -14,7 +14,7 @@ from scantling.design.design import Design
 from scantling_widgets import report
 from scantling_widgets.pages import gallery
 from scantling_widgets.report.page import document
-from scantling_widgets.report.tuned import TunedReport
+from scantling_widgets.report.tuned_report import TunedReport
 from test_words import banned as odd_forms
 
 NAMES = tuple(gallery.tuned())

@@ -31,7 +31,7 @@ from .. import shipped_files
 from ..charts import memory_step as charts
 from ..charts.figure import Facts, Spec, compiled
 from ..charts.livechart import vega_version
-from ..charts.posttrain import side_memory, sides
+from ..charts.sides import side_memory, sides
 from ..charts.theme import SCHEMA, THEME, listed
 from ..quantity_texts import at, plan_text
 from ..report.compare import result_of

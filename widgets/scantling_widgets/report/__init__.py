@@ -30,7 +30,7 @@ from .report_batch import run
 from .sections import SECTIONS
 from .sections.step import sensitivity
 from .sections.summary import header
-from .tuned import TunedReport
+from .tuned_report import TunedReport
 from .view import Parts, View, plain
 
 _PLAIN = (str, int, float, list, tuple, dict)

@@ -8,14 +8,14 @@ from markupsafe import Markup
 from scantling.base.displayed import Html
 from scantling.base.show import days, params, percent, seconds, several, share, size, usd
 from scantling.verdict.texts import verdict_sentence
-from scantling_posttrain.lines import goodput_text, memory_text, rollout_text, step_text
+from scantling_posttrain.answer_lines import goodput_text, memory_text, rollout_text, step_text
 from scantling_posttrain.posttrained import Posttrained
 from scantling_posttrain.texts import PARTS, PHASES
 
 from ..charts import pictures
 from ..charts.figure import Facts
 from ..charts.pictures import RESULT, Picture
-from ..charts.posttrain import lengths, side_memory, sides
+from ..charts.sides import lengths, side_memory, sides
 from .blocks import (
     Block,
     Bullets,
