@@ -3,6 +3,7 @@ words were taken to mean."""
 
 import re
 from functools import partial
+from math import prod
 from typing import Any
 
 from scantling import catalogue
@@ -11,6 +12,7 @@ from scantling.base.records import Lines
 from scantling.base.units import DAY_S, GB, HOUR_S
 from scantling.catalogue.models.entries import entry
 from scantling.catalogue.models.shape import parameters
+from scantling.catalogue.words import ROLLOUT_ENGINES, Axis, Method
 
 from .decisive import (
     NO_CHIP,
@@ -52,6 +54,7 @@ def read_brief(text: str) -> Reading:
     notes = scan(text)
     _clashes(notes)
     _holds_something(notes)
+    _engine(notes)
     _measured(notes, text)
     _model(notes)
     _machine(notes)
@@ -86,6 +89,15 @@ def _holds_something(notes: Notes) -> None:
         raise _wrong(
             allowed="a model, a machine or a job, " + _EXAMPLE, problem="holds nothing of a design"
         )
+
+
+def _engine(notes: Notes) -> None:
+    """An engine of serving beside a policy's training is the engine of its rollouts."""
+    if notes.fields.get("job.method") not in (Method.GRPO, Method.PPO):
+        return
+    for asked in [u for u in notes.unread if u.words.lower() in ROLLOUT_ENGINES]:
+        notes.unread.remove(asked)
+        notes.set("job.rollout.engine", asked.words.lower(), asked.words, "samples come from it")
 
 
 _RUNS = re.compile(
@@ -186,6 +198,7 @@ def _machine(notes: Notes) -> None:
         _racks(notes, facts["racks"])
     if "nodes" in facts:
         _nodes(notes, facts["nodes"])
+    _ranks(notes)
     if "device_hours" in facts:
         _hours(notes, facts["device_hours"])
     _alternatives(notes)
@@ -193,6 +206,15 @@ def _machine(notes: Notes) -> None:
     _failures(notes)
     if "rdma" in facts:
         notes.note(notes.words["rdma"], why="the fabric does RDMA; there is no field for it")
+
+
+def _ranks(notes: Notes) -> None:
+    """Devices of a plan whose replicas are said, where no count of devices is."""
+    fields = notes.fields
+    if "plan.dp" not in fields or "cluster.devices" in fields:
+        return
+    devices = prod(fields.get(f"plan.{axis}", 1) for axis in (Axis.TP, Axis.PP, Axis.CP, Axis.DP))
+    notes.set("cluster.devices", devices, notes.words["plan.dp"], "tp x pp x cp x dp")
 
 
 def _failures(notes: Notes) -> None:

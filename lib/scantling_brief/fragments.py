@@ -90,7 +90,7 @@ MFU = (
 )
 CONTEXT = (
     r"(?:(?:max(?:imum)?[\s_-])?(?:(?:sequence|context)(?:[\s_-]+(?:length|len|window|size))?"
-    r"|seq(?:[\s_-]?len(?:gth)?)?|ctx(?:[\s_-]?len(?:gth)?)?))"
+    r"|seq(?:[\s_-]?len(?:gth)?)?|ctx(?:[\s_-]?len(?:gth)?)?|block[\s_-]?size))"
 )
 MODEL_NOUN = (
     r"(?:model|moe|dense|llm|transformer|language model|foundation model"
@@ -101,8 +101,8 @@ OVER = r"(?:(?:over|more than|nearly|almost|close to|some)\s+)?"
 GROUP = r"(?:nodes?|hosts?|servers?|machines?|box(?:es)?|systems|instances?|trays)"
 # from a count of nodes to what each holds: 4 nodes, each with 8 ...
 EACH_HOLDS = (
-    r"(?:\s*[,:(]?\s*(?:(?:and\s+)?each\s+)?(?:of|with|w/|having|has|have|holding|containing"
-    r"|running|at|x|×|\*)?\s*(?:each\s+)?)"
+    rf"(?:\s*[,:(]?\s*(?:(?:and\s+|where\s+)?each(?:\s+(?:one|of\s+(?:them|which)|{GROUP}))?\s+)?"
+    r"(?:of|with|w/|having|has|have|holding|containing|contains|running|at|x|×|\*)?\s*(?:each\s+)?)"
 )
 # a device, as a rank of the training: per GPU, on each card
 PER_DEVICE = (

@@ -69,6 +69,27 @@ def product(groups: str, each: str) -> Reader:
     return lambda match: (match.whole(groups) or 0) * match.devices(each)
 
 
+def quotient(all: str, groups: str) -> Reader:
+    """How many of all each of so many groups has; nothing where they do not divide."""
+
+    def read(match: Match) -> int | None:
+        each, rest = divmod(match.devices(all), match.whole(groups) or 1)
+        return None if rest else each
+
+    return read
+
+
+MOST_IN_A_NODE = 16  # devices that share a host: HGX-2, Trainium
+
+
+def of_each(count: str, groups: str) -> Reader:
+    """Devices of a node, from a count beside that of nodes: more than a host holds are all."""
+    each = quotient(count, groups)
+    return lambda match: (
+        each(match) if match.devices(count) > MOST_IN_A_NODE else match.devices(count)
+    )
+
+
 def prefixed(kind: str) -> Reader:
     """A word behind what it is a kind of: ib-ndr, zero3."""
     return lambda match: kind + match.text("v").lower()
@@ -111,9 +132,23 @@ def wished(match: Match) -> bool | None:
     return True if _WISH.search(match.words) else None
 
 
-def sequence(match: Match) -> int | None:
+def plain_of(group: str) -> Reader:
+    """The number of one group, without a scale."""
+    return lambda match: float(match.text(group))
+
+
+def sequence_of(group: str) -> Reader:
     """Tokens of a sequence: 32k are 32,768; 20k, no power of two, are 20,000."""
-    return match.devices("v") if match.text("v") else None
+    return lambda match: match.devices(group) if match.text(group) else None
+
+
+sequence = sequence_of("v")
+
+
+def millions(match: Match) -> int:
+    """Tokens of a sequence in millions: 1M are 1,048,576; 10M, no power of two, are 10,000,000."""
+    many = int(match.text("v"))
+    return many * (2**20 if many & (many - 1) == 0 else 10**6)
 
 
 def share(match: Match) -> float:

@@ -8,6 +8,7 @@ from .fragments import (
     DOMAIN,
     EPOCH,
     GOODPUT,
+    GROUP,
     LEAST,
     MFU,
     MOST,
@@ -201,6 +202,18 @@ LIMITS = (
             rf"{number_in('v')}\s*(?:usd|(?:us\s*)?dollars?)(?:\s+(?:budget"
             r"|in total|total|to spend))?(?!\s*(?:/|per\b|an?\s+(?:gpu"
             r"|device|chip|accelerator|hour|kwh)))"
+        ),
+    ),
+    *sets(
+        {"prices.usd_per_node_hour": amount},
+        (
+            rf"(?:at\s+)?(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an?|each)\s*(?:{GROUP}(?:\s*(?:/|per|an?)\s*"
+            r"|[\s-]*)(?:hours?|hr|h)|(?:hours?|hr|h)\s*(?:/|per|an?|each|for\s+(?:a|each))\s*"
+            rf"(?:whole\s+)?{GROUP})"
+        ),
+        (
+            rf"(?:(?:per|a|each)\s+)?(?:{GROUP})\s+(?:rental|rented|price|costs?|costing|is)?\s*(?:at|for|:|=|of)?\s*"
+            rf"(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an)\s*(?:hours?|hr|h)(?!\s*(?:/|per)\s*\w)"
         ),
     ),
     *sets(

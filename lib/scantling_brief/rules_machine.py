@@ -19,9 +19,11 @@ from .readers import (
     gigabits,
     gigabytes,
     number,
+    of_each,
     plain,
     prefixed,
     product,
+    quotient,
     rate_of,
     tpu_slice,
     whole,
@@ -31,7 +33,30 @@ from .rule import asks, sets
 
 # so many nodes of so many devices, where a product alone says it: 4 * 8 H100, 512 H100 (64x8)
 _PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,3}})"
+# all devices of the nodes: 4 nodes, 32 H100 in total
+_IN_ALL = r"(?:in\s+total|total|altogether|in\s+all|overall|all\s+together)"
 MACHINE = (
+    *sets(
+        {
+            "cluster.devices": devices("c"),
+            "cluster.devices_per_node": quotient("c", "n"),
+            "accelerator": accelerator,
+        },
+        rf"{whole_in('n')}{TIMES}{GROUP}\s*[,;:(/]?\s*(?:and\s+|with\s+)?(?:a\s+total\s+of\s+|total\s+)"
+        rf"{whole_in('c')}\s*[x×]?\s*(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})\)?",
+        rf"{whole_in('n')}{TIMES}{GROUP}\s*[,;:(/]?\s*(?:and\s+|with\s+)?{whole_in('c')}\s*[x×]?\s*"
+        rf"(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})\s*[,(]?\s*{_IN_ALL}\)?",
+    ),
+    *sets(
+        {
+            "nodes": whole("n"),
+            "cluster.devices_per_node": of_each("c", "n"),
+            "accelerator": accelerator,
+        },
+        rf"{whole_in('n')}{TIMES}{GROUP}\s*[,(/]\s*{whole_in('c')}\s*[x×]?\s*"
+        rf"(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})\)?",
+        why="more devices than a node holds are those of all nodes",
+    ),
     *sets(
         {"nodes": whole("n"), "cluster.devices_per_node": whole("per"), "accelerator": accelerator},
         rf"{_PRODUCT}\s*[x×*]?\s*{ACCELERATOR}(?:\s+{DEVICE_NOUN})?",

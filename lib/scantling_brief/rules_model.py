@@ -16,7 +16,20 @@ from .fragments import (
     number_in,
     whole_in,
 )
-from .readers import always, amount, number, plain, prefixed, sequence, whole, word, written
+from .readers import (
+    always,
+    amount,
+    millions,
+    number,
+    plain,
+    plain_of,
+    prefixed,
+    sequence,
+    sequence_of,
+    whole,
+    word,
+    written,
+)
 from .rule import Rule, asks, means, sets
 
 
@@ -57,8 +70,8 @@ MODEL = (
     *asks(
         "in which format are the optimizer's states kept? The optimizer's usual one is planned",
         (
-            r"(?:in\s+|with\s+)?(?:bf16|fp8|fp16|int8|8[\s-]?bit)\s+(?:optimi[sz]er\s+)?(?:sta"
-            r"tes?|moments?|adam\w*|optimi[sz]er)"
+            r"(?:in\s+|with\s+)?(?:(?:bf16|fp8|fp16|int8)\s+adam\w*|(?:bf16|fp8|fp16|int8"
+            r"|8[\s-]?bit)\s+(?:optimi[sz]er\s+)?(?:states?|moments?|optimi[sz]er))"
         ),
     ),
     *sets(
@@ -220,6 +233,14 @@ MODEL = (
         ),
     ),
     *sets(
+        {"epochs": plain_of("e"), "examples": amount},
+        (
+            r"(?P<e>\d+)\s+epochs?\s+(?:over|of|on|through)\s+(?:the\s+|our\s+|a\s+)?"
+            rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?(?:examples|samples|instructions|prompts"
+            r"|conversations)(?!\s+(?:per|/|of|with|at|x|each))"
+        ),
+    ),
+    *sets(
         {"examples": number("v"), "example_tokens": whole("w", thousand=1024)},
         rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?(?:examples|samples|instructions|prompts"
         r"|conversations)\s+"
@@ -284,6 +305,12 @@ MODEL = (
         why="K after a power of two is 1,024 here",
     ),
     *sets(
+        {"job.seq_len": millions},
+        rf"(?P<v>\d{{1,3}})\s?(?:m|mn|million)[\s-]*(?:tokens?[\s-]+)?{CONTEXT}s?",
+        rf"{CONTEXT}s?{BE}\s*(?:{MOST}\s*)?(?P<v>\d{{1,3}})\s?(?:m|mn|million)(?:[\s-]*tokens?)?",
+        why="M after a power of two is 1,048,576 here",
+    ),
+    *sets(
         {"job.seq_len": sequence},
         (
             r"(?:(?:at|with|seq)\s+)?(?P<v>\d{1,3})(?P<v_s>k)(?=\s*(?:$|[,.;:)?!]|(?:on|with"
@@ -345,6 +372,13 @@ MODEL = (
         ),
     ),
     *sets(
+        {"job.global_batch": whole("v"), "job.seq_len": sequence_of("w")},
+        (
+            rf"{BATCH}{BE}\s*{whole_in('v')}\s*(?:(?:sequences|seqs|samples)\s*)?(?:x|×|\*|of|by)\s*"
+            rf"{whole_in('w')}[\s-]*tok(?:en)?s?(?!\s*(?:per|/))"
+        ),
+    ),
+    *sets(
         {"job.precision": always("bf16")},
         (
             r"(?:bf16|bfloat16)(?:\s+(?:mixed[\s-]precision|precision"
@@ -398,6 +432,12 @@ MODEL = (
             r"|recipe))?"
         ),
     ),
+    *sets(
+        {"job.optimizer": always("adamw-8bit")},
+        r"(?:paged[\s_-]+)?adam[\s-]?w?[\s_-]*\(?8[\s-]?bit\)?(?:\s+optimi[sz]er)?",
+        r"(?:paged[\s_-]+)?8[\s-]?bit\s+(?:paged\s+)?adam[\s-]?w?(?:\s+optimi[sz]er)?",
+        why="moments in 8 bit beside fp32 weights",
+    ),
     *sets({"job.optimizer": always("adamw")}, r"adam[\s-]?w?(?:\s+optimizer)?"),
     *sets({"job.optimizer": always("muon")}, r"muon(?:\s+optimizer)?"),
     *sets({"job.optimizer": always("adafactor")}, r"adafactor(?:\s+optimizer)?"),
@@ -413,6 +453,27 @@ MODEL = (
         rf"model[\s_-]+parallel(?:ism)?(?:[\s_-]*(?:size|degree|ways?))?{BE}\s*(?P<v>\d+)",
         r"(?P<v>\d+)[\s-]*way\s+model(?:[\s-]+parallel(?:ism)?)?",
         why="model parallelism is read as tensor parallelism",
+    ),
+    *sets(
+        {"plan.moe_dispatcher": word},
+        r"(?:(?:with|using)\s+)?(?P<v>deepep|hybridep|uccl)(?:\s+(?:dispatch(?:er|ing)?|backend))?",
+        r"(?P<v>allgather|alltoall)\s+(?:token\s+)?dispatch(?:er|ing)?",
+    ),
+    *sets(
+        {"plan.moe_dispatcher": always("alltoall")},
+        r"all-to-all\s+(?:token\s+)?dispatch(?:er|ing)?",
+    ),
+    *sets(
+        {"plan.moe_dispatcher": always("allgather")},
+        r"all-gather\s+(?:token\s+)?dispatch(?:er|ing)?",
+    ),
+    *sets({"plan.cp_type": always("ring")}, r"ring[\s-]+(?:flash[\s-]+)?attention"),
+    *sets(
+        {"plan.cp_type": always("ulysses"), "plan.cp": whole("v")},
+        (
+            r"(?:deepspeed[\s-]+)?ulysses(?:[\s-]+(?:sequence[\s-]+parallel(?:ism)?|attention|sp))?"
+            rf"(?:(?:[\s_-]+(?:size|degree|ways?))?{BE}\s*(?P<v>\d+)(?![\d.]*\s*[a-z×*]))?"
+        ),
     ),
     *sets(
         {"plan.vpp": whole("v")},

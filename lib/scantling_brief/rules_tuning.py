@@ -53,6 +53,7 @@ TUNING = (
     *sets(
         {"job.rollout.engine": prefixed("")},
         r"(?P<v>vllm|sglang)(?=\s+roll-?outs?)(?:\s+roll-?outs?)",
+        r"(?:roll-?outs?|generation|sampling)\s+(?:with|by|in|on|using|via)\s+(?P<v>vllm|sglang)",
     ),
     *sets({"job.rollout.colocated": always(True)}, r"co-?located(?:\s+(?:engine|roll-?outs?))?"),
     *sets({"job.rollout.samples": whole("v")}, _EACH),
