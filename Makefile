@@ -80,12 +80,14 @@ learn-bench: $(READY)        ## what learn reaches: others after rows drawn at r
 	@$(BIN)/python tests/bench/learn.py $(LOGS) $(DATA)
 
 PART ?=
-mutants: $(READY)        ## each constant and each formula x 1.1 against its tests (PART=physics.pipeline): survivors; hours
-	@$(BIN)/python tests/bench/mutants.py $(PART)
+SAMPLE ?= 40
+MINUTES ?= 20
+DRAWN = $(if $(filter-out all,$(SAMPLE)),--sample $(SAMPLE) --minutes $(MINUTES) --limit 120)
+mutants: $(READY)        ## constants and formulas x 1.1 against their tests, 40 drawn, at most 20 minutes (PART=physics.pipeline MINUTES=60; SAMPLE=all: hours): survivors
+	@$(BIN)/python tests/bench/mutants.py $(PART) $(DRAWN)
 
-SAMPLE ?= 300
-mutants-data: $(READY)        ## headings, names and numbers of the data files, one wrong at a time (PART=prices.csv, SAMPLE=all): survivors; hours
-	@$(BIN)/python tests/bench/data_mutants.py $(PART) $(if $(filter-out all,$(SAMPLE)),--sample $(SAMPLE))
+mutants-data: $(READY)        ## headings, names and numbers of the data files, one wrong at a time, 40 drawn, at most 20 minutes (PART=prices.csv MINUTES=60; SAMPLE=all: hours): survivors
+	@$(BIN)/python tests/bench/data_mutants.py $(PART) $(DRAWN)
 
 HOSTILE ?=
 hostile: $(READY)        ## 20,000 hostile files and arguments, 20,000 designs, 300 of them through every command: hours; HOSTILE="--seed 2 --files 500"
