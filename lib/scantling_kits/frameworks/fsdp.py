@@ -27,6 +27,7 @@ def left_out(m: Model) -> list[str]:
     parts = {
         "relative_positions": m.relative_positions,
         "embedding_norm": m.embedding_norm,
+        "weights that no block has": m.extras > 0,
         "sinks": m.sinks,
         "shared_gate": m.shared_gate,
         "parallel_block": m.parallel_block,

@@ -12,6 +12,8 @@ def without_parts(m: Model) -> Model:
         m,
         relative_positions=False,
         embedding_norm=False,
+        extras=0,
+        extra_products=0,
         sinks=False,
         shared_gate=False,
         parallel_block=False,

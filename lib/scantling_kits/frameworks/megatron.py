@@ -39,6 +39,8 @@ def builds(m: Model) -> Model:
         norms_per_layer=len(layers[0]) if layers else 2,
         relative_positions=False,
         embedding_norm=False,
+        extras=0,
+        extra_products=0,
         expert_bias=False,
         router_bias=False,
         parallel_block=False,

@@ -125,6 +125,18 @@ class Experts:
     null_is_dense: bool = False  # experts null: no layer is MoE
 
 
+class Extras(NamedTuple):
+    """Weights of a whole model that no block has: all, and those that multiply every token."""
+
+    weights: int
+    products: int = 0
+
+
+def no_extras(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """Of an architecture whose weights are all those of its blocks."""
+    return Extras(0)
+
+
 def no_blocks(r: Reader, hidden: int) -> BlockSizes:
     """Of an architecture that has no blocks of its own."""
     return {}
@@ -145,13 +157,16 @@ class Architecture:
     kv_rule: KvHeads = KvHeads.REQUIRED
     head_dim: Lines = ("head_dim",)
     head_dim_class: int | None = None  # None: hidden / heads
+    head_dim_floor: bool = False  # rounded down where heads do not divide the hidden width
     ffn: Lines = ("intermediate_size",)
     ffn_of_hidden: bool = False  # 4 x hidden where the file says nothing
+    ffn_times: str = ""  # field of its width in hidden widths
     ffn_rule: FfnRule = FfnRule.PLAIN
     vocab: Lines = ("vocab_size",)
     vocab_class: int | None = None
     seq_len: Lines = ("max_position_embeddings",)
     tied: bool = False
+    tie_heeded: bool = True  # false: the head is its own, whatever the file says
     gated: bool = True
     activation: Lines = ("hidden_act", "hidden_activation", "activation_function")
     activation_class: str = "silu"
@@ -192,6 +207,8 @@ class Architecture:
     mtp_letters: Lines = ()
     dimensions: Callable[[Reader, int], BlockSizes] = no_blocks  # of the blocks, from hidden
     no_q_lora: bool = False
+    # of the fields of `Model` that have been read
+    extras: Callable[[Reader, Mapping[str, Any]], Extras] = no_extras
 
 
 @record

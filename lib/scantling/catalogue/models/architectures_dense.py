@@ -6,10 +6,12 @@ layers are MoE and which slide; what is left out is as in `Architecture`, or as 
 add one: the nearest relative, the differences, and a count of the library in tests/published/hf.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from .architectures import Architecture, KvHeads, Refusal, Sliding
-from .hf_reader import Switch
+from .architectures import Architecture, Extras, KvHeads, Refusal, Sliding, no_extras
+from .hf_reader import Reader, Switch
 
 # Llama and its descendants: RMSNorm, gated MLP, rotary positions
 LLAMA = Architecture(
@@ -438,9 +440,159 @@ XGLM = replace(
 )
 
 
+def _xielu(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """Two slopes of a layer's activation (ApertusMLP, XIELUActivation)."""
+    return Extras(2 * shape["layers"])
+
+
+def _sub_norms(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """Norms before the second products (attn_sub_norm, ffn_sub_norm)."""
+    return Extras(shape["layers"] * (shape["heads"] * shape["head_dim"] + shape["ffn_hidden"]))
+
+
+def _lambdas(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """Four vectors of a head that weigh the second softmax (lambda_q1 ... lambda_k2)."""
+    return Extras(4 * shape["layers"] * shape["head_dim"])
+
+
+def _last_bias(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """The last layer alone has a bias behind its attention (dense_bias)."""
+    return Extras(shape["hidden"])
+
+
+def _cpm_tables(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """Tables of segments and prompts, biases of positions by bucket and pair of segments, and the
+    head apart from the embedding, which has the prompts' rows (CpmAntModel)."""
+    segments = r.size(("segment_types",))
+    prompts = r.size(("prompt_types",)) * r.size(("prompt_length",))
+    biases = (segments**2 + r.size(("position_bias_num_buckets",))) * shape["heads"]
+    return Extras((segments + prompts) * shape["hidden"] + biases)
+
+
+def _doge(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """Gains of both residuals, and a mask of keys by their values: kv heads x values and A."""
+    kv, hidden = shape["kv_heads"], shape["hidden"]
+    mask = kv * kv * shape["head_dim"]
+    layers = shape["layers"]
+    return Extras(layers * (2 * hidden + kv + mask), layers * mask)
+
+
+def _modern_bert(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """A product and a norm before the head; the first layer has no norm before its attention."""
+    hidden = shape["hidden"]
+    dense = hidden * hidden + hidden * r.flag(Switch("classifier_bias"))
+    return Extras(dense, hidden * hidden)
+
+
+APERTUS = replace(LLAMA, model_type="apertus", gated=False, qk_norm="head", extras=_xielu)
+APERTUS1P5_TEXT = replace(APERTUS, model_type="apertus1p5_text")
+BITNET = replace(LLAMA, model_type="bitnet", mlp_bias=False, extras=_sub_norms)
+# products of its two softmaxes with values of twice the width are counted once
+DIFFLLAMA = replace(LLAMA, model_type="diffllama", mlp_bias=False, extras=_lambdas)
+GPT_NEOX_JAPANESE = replace(
+    GPT_NEOX,
+    model_type="gpt_neox_japanese",
+    ffn=(),
+    ffn_times="intermediate_multiple_size",
+    tied=True,
+    qkv_bias=False,
+    out_bias=False,
+    mlp_bias=False,
+    parallel=False,
+    extras=_last_bias,
+)
+CPMANT = Architecture(
+    model_type="cpmant",
+    kv_heads=(),
+    head_dim=("dim_head",),
+    ffn=("dim_ff",),
+    seq_len=(),
+    activation_class="gelu",
+    tie_heeded=False,
+    extras=_cpm_tables,
+)
+DOGE = replace(
+    LLAMA,
+    model_type="doge",
+    qk_norm="head",
+    extras=_doge,
+    refuse=(
+        Refusal("is_moe", (False, None), "experts that are rows of two tables are not counted"),
+    ),
+)
+MODERNBERT_DECODER = Architecture(
+    model_type="modernbert-decoder",
+    kv_heads=(),
+    head_dim=(),
+    tied=True,
+    activation_class="gelu",
+    norm_bias=Switch("norm_bias"),
+    embedding_norm=True,
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    mlp_bias=Switch("mlp_bias"),
+    head_bias=Switch("decoder_bias", usual=True),
+    window=Sliding.EVERY,
+    whole_every=3,
+    extras=_modern_bert,
+)
+
+
+def _bert_ends(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """Rows of kinds of segments; a product, its bias and a norm before the head."""
+    hidden = shape["hidden"]
+    kinds = r.count("type_vocab_size", least=0) or 0
+    tasks = r.count("task_type_vocab_size") if r.flag(Switch("use_task_id")) else 0
+    ends = hidden * hidden + 3 * hidden
+    return Extras((kinds + (tasks or 0)) * hidden + ends, hidden * hidden)
+
+
+BERT = Architecture(
+    model_type="bert",
+    kv_heads=(),
+    head_dim=(),
+    tied=True,
+    gated=False,
+    activation_class="gelu",
+    norm_bias=True,
+    final_norm=False,
+    embedding_norm=True,
+    qkv_bias=True,
+    out_bias=True,
+    mlp_bias=True,
+    head_bias=True,
+    positions=("max_position_embeddings",),
+    extras=_bert_ends,
+)
+MEGATRON_BERT = replace(BERT, model_type="megatron-bert", embedding_norm=False, final_norm=True)
+# encoders that a file makes decoders of (is_decoder)
+AS_DECODERS = {
+    each.model_type: each
+    for each in (
+        BERT,
+        replace(BERT, model_type="bert-generation", extras=no_extras),
+        replace(BERT, model_type="camembert"),
+        replace(BERT, model_type="data2vec-text"),
+        replace(BERT, model_type="ernie"),
+        MEGATRON_BERT,
+        replace(BERT, model_type="roberta"),
+        replace(BERT, model_type="roberta-prelayernorm", final_norm=True),
+        replace(BERT, model_type="xlm-roberta"),
+        replace(MEGATRON_BERT, model_type="xlm-roberta-xl"),
+    )
+}
+
 TABLE = {
     each.model_type: each
     for each in (
+        APERTUS,
+        APERTUS1P5_TEXT,
+        BITNET,
+        DIFFLLAMA,
+        GPT_NEOX_JAPANESE,
+        CPMANT,
+        DOGE,
+        MODERNBERT_DECODER,
         LLAMA,
         CWM,
         EXAONE,

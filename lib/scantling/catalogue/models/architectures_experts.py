@@ -1,10 +1,12 @@
 """Decoder-only architectures of the transformers library with a mixture of experts; as in
 `architectures_dense`."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
-from .architectures import Architecture, Experts, KvHeads, Refusal, Sliding
-from .hf_reader import Switch
+from .architectures import Architecture, Experts, Extras, KvHeads, Refusal, Sliding
+from .hf_reader import Reader, Switch
 
 MIXTRAL = Architecture(
     model_type="mixtral",
@@ -156,6 +158,7 @@ DOTS1 = Architecture(
 )
 GLM4_MOE = Architecture(
     model_type="glm4_moe",
+    head_dim_floor=True,
     qk_norm="head",
     qk_norm_flag="use_qk_norm",
     qkv_bias=Switch("attention_bias"),
@@ -318,9 +321,18 @@ ARIA_TEXT = Architecture(
 )
 
 
+def _norms_behind_experts(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """A norm behind the experts of each layer that has them (post_mlp_layernorm)."""
+    return Extras(shape["moe_layers"] * shape["hidden"])
+
+
+AXK1 = replace(DEEPSEEK_V3, model_type="axk1", extras=_norms_behind_experts)
+
+
 TABLE = {
     each.model_type: each
     for each in (
+        AXK1,
         MIXTRAL,
         GRANITEMOE_SWA,
         FLEX_OLMO,

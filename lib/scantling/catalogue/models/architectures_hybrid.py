@@ -1,13 +1,16 @@
 """Hybrids of the transformers library, whose layers are not all attention and MLP; as in
 `architectures_dense`. The dimensions of their blocks are read by a function each."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from .architectures import (
     Architecture,
     BlockSizes,
     Every,
     Experts,
+    Extras,
     FfnRule,
     KvHeads,
     Refusal,
@@ -615,6 +618,20 @@ LFM3 = replace(
     refuse=(Refusal("use_sandwich_norm", (True, None), "layers without the norms behind a block"),),
     dimensions=_lfm3,
 )
+
+
+def _layer_tables(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """An embedding of its own for every layer, w wide: the tables, the stream's projection onto all
+    of them with its norm, a gate and a product of w x hidden a layer with a norm behind them."""
+    width = r.count("hidden_size_per_layer_input", least=0) or 0
+    if not width:
+        return Extras(0)
+    layers, hidden = shape["layers"], shape["hidden"]
+    products = 3 * layers * width * hidden
+    rows = r.size(("vocab_size_per_layer_input",), shape["vocab"])
+    return Extras(rows * layers * width + products + width + layers * hidden, products)
+
+
 GEMMA4_TEXT = Architecture(
     model_type="gemma4_text",
     head_dim=("global_head_dim",),
@@ -640,13 +657,14 @@ GEMMA4_TEXT = Architecture(
     every=Every("_sliding_window_pattern", 6, "", "attn"),
     refuse=(
         Refusal(
-            "hidden_size_per_layer_input", (0,), "its embeddings of every layer are not counted"
-        ),
-        Refusal(
             "num_kv_shared_layers", (0, None), "layers that share keys and values are not counted"
         ),
     ),
     dimensions=_gemma4_text,
+    extras=_layer_tables,
+)
+GEMMA4_UNIFIED_TEXT = replace(
+    GEMMA4_TEXT, model_type="gemma4_unified_text", norms=4, experts=None, window_class=1024
 )
 DEEPSEEK_V32 = replace(
     DEEPSEEK_V3,
@@ -723,9 +741,47 @@ MINIMAX_M3_VL_TEXT = Architecture(
 )
 
 
+def _head_biases(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """A number a head beside its gate (gate_bias)."""
+    return Extras(shape["layers"] * shape["heads"])
+
+
+def _lara_mini(r: Reader, hidden: int) -> BlockSizes:
+    return {**_qwen3_next(r, hidden), "attention_gate": ""}
+
+
+BEAM = replace(
+    AFMOE,
+    model_type="beam",
+    router_bias=False,
+    experts=Experts(experts=("num_experts", "num_local_experts")),
+    window_class=512,
+    extras=_head_biases,
+)
+LARA_MINI = replace(
+    QWEN3_NEXT,
+    model_type="lara_mini",
+    head_dim_class=128,
+    tied=True,
+    experts=Experts(
+        experts=("num_experts", "num_local_experts"),
+        dense=(),
+        shared_width="shared_expert_intermediate_size",
+    ),
+    window=Sliding.ALL,
+    window_class=512,
+    words={"linear_attention": "gdn", "full_attention": "attn", "sliding_attention": "local"},
+    every=None,
+    dimensions=_lara_mini,
+)
+
+
 TABLE = {
     each.model_type: each
     for each in (
+        BEAM,
+        LARA_MINI,
+        GEMMA4_UNIFIED_TEXT,
         MAMBA2,
         MAMBA,
         FALCON_MAMBA,

@@ -20,6 +20,7 @@ COMPOSITES = {
     "qwen3_5": Composite(text="qwen3_5_text"),
     "qwen3_5_moe": Composite(text="qwen3_5_moe_text"),
     "gemma4": Composite(text="gemma4_text", tied=True),
+    "gemma4_unified": Composite(text="gemma4_unified_text", tied=True),
     "minimax_m3_vl": Composite(text="minimax_m3_vl_text"),
     "qwen3_vl_moe": Composite(text="qwen3_vl_moe_text", tie_read_from="whole"),
     "emu3": Composite(text="emu3_text_model"),
@@ -98,6 +99,30 @@ _REFUSED = {
         "moss_transcribe_diarize",
     ),
     "a model whose attention hashes its keys (Reformer)": ("reformer",),
+    "a model whose attention has experts, which are not counted": ("jetmoe",),
+    "a model that runs layers several times, which is not counted": (
+        "dory",
+        "hrm_text",
+        "inkling2_loop_text",
+    ),
+    "a model whose keys and values pass short convolutions, which are not counted": (
+        "inkling_text",
+        "inkling2_text",
+        "zaya",
+    ),
+    "a model whose residual streams are mixed (AltUp, LAuReL), which is not counted": (
+        "gemma3n",
+        "gemma3n_text",
+    ),
+    "a drafter of tokens beside another model": ("gemma4_assistant", "gemma4_unified_assistant"),
+    "a byte model with a local encoder and decoder, which are not counted": ("blt",),
+    "a model with layers of cross-attention, which are not counted": ("mllama",),
+    "a model whose attention chooses keys of windows that have other heads (dots3)": (
+        "dots3_note",
+        "dots3_note_text",
+    ),
+    "a model whose norms have gates of their own, which are not counted": ("axk2",),
+    "a model whose mixed residual streams have gates of other sizes (hy_v4)": ("hy_v4",),
     "a recurrent model whose blocks (RWKV, xLSTM) are not counted": ("rwkv", "xlstm"),
     "a hybrid whose blocks (Zamba's and PLaMo's shared layers) are not counted": (
         "zamba",

@@ -51,6 +51,8 @@ class Dimensions:
     final_norm: Column
     embedding_norm: Column
     position_rows: Column
+    extras: Column
+    extra_products: Column
     relative_positions: Column
     qkv_bias: Column
     out_bias: Column

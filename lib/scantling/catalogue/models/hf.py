@@ -11,6 +11,7 @@ from ...base.errors import DesignError, show_value
 from ...base.files import json_object, read_text
 from ...base.records import Assumed, Lines
 from .architectures import Architecture, Experts, FfnRule, KvHeads, Sliding
+from .architectures_dense import AS_DECODERS
 from .architectures_table import ARCHITECTURES, COMPOSITES, REFUSED
 from .dimension_checks import check_model
 from .hf_layers import OF_LETTERS, pattern_fields
@@ -94,7 +95,8 @@ def from_hf(
         reader, kind, tied = _language_part(kind, reader)
     name = name or str(config.get("_name_or_path") or model_type)
     reader.model_type = kind
-    model = _build(ARCHITECTURES[kind], reader, name, tied)
+    arch = AS_DECODERS[kind] if kind in AS_DECODERS else ARCHITECTURES[kind]
+    model = _build(arch, reader, name, tied)
     return model, reader.read, tuple(reader.assumed)
 
 
@@ -163,6 +165,10 @@ def _named_type(reader: Reader) -> str:
 def _not_refused(model_type: str, config: Mapping[str, Any]) -> str:
     """The type, where it is one that is read. Raises DesignError."""
     allowed: str | list[str] = "decoder-only transformers"
+    if model_type in AS_DECODERS:
+        if config.get("is_decoder") is True:
+            return model_type
+        allowed = "decoder-only transformers; is_decoder: true makes one of it"
     if model_type in REFUSED:
         problem = f"is {REFUSED[model_type]}"
     elif config.get("is_encoder_decoder") is True:
@@ -230,7 +236,7 @@ def _build(arch: Architecture, r: Reader, name: str, tied: bool | None) -> Model
         "heads": heads,
         "vocab": vocab,
         "kv_heads": kv_heads,
-        "tied_embeddings": bool(tied),
+        "tied_embeddings": bool(tied) and arch.tie_heeded,
         "position_rows": positions,
         "qk_norm": arch.qk_norm if switched else "",
         "seq_len": r.count(*arch.seq_len),
@@ -246,7 +252,9 @@ def _build(arch: Architecture, r: Reader, name: str, tied: bool | None) -> Model
         "chunks": arch.window == Sliding.CHUNK,
         "source": f"Hugging Face config, {arch.model_type}",
     }
-    model = Model(**values | attention | feeds | flags | pattern)
+    fields = values | attention | feeds | flags | pattern
+    extras = arch.extras(r, fields)
+    model = Model(**fields, extras=extras.weights, extra_products=extras.products)
     return check_model(model, read_as=_HF_NAMES | r.names)
 
 
@@ -340,6 +348,8 @@ def _kv_heads(r: Reader, arch: Architecture, heads: int) -> int:
 def _head_dim(r: Reader, arch: Architecture, hidden: int, heads: int) -> int:
     if arch.head_dim_class is not None:
         return r.size(arch.head_dim, arch.head_dim_class)
+    if arch.head_dim_floor:
+        return r.derived("head_dim", arch.head_dim, hidden // heads, "hidden//heads")
     if hidden % heads and r.get(*arch.head_dim) is None:
         width = f"{arch.hidden[0]} {hidden}"
         raise r.wrong(
@@ -381,7 +391,9 @@ def _ffn(r: Reader, arch: Architecture, hidden: int, counts: Mapping[str, int]) 
             raise r.wrong("mlp_layer_types", r.get("mlp_layer_types"), "experts in every layer")
         fields["ffn_hidden"] = _ffn_width(r, arch, r.size(moe.dense))
     elif dense or (not moe and counts.get("shared")):
-        if arch.ffn_of_hidden:
+        if arch.ffn_times:
+            width = int(r.size((arch.ffn_times,)) * hidden)
+        elif arch.ffn_of_hidden:
             width = r.derived("ffn_hidden", arch.ffn, 4 * hidden, "hidden*4")
         else:
             width = r.size(arch.ffn)

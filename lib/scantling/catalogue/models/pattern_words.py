@@ -339,7 +339,13 @@ def bare(m: Dimensions, count: Column, norms: Column) -> Bare:
 
 def embedding(m: Dimensions) -> Embedding:
     return Embedding(
-        count=1, hidden=m.hidden, vocab=m.vocab, positions=m.position_rows, norms=m.embedding_norms
+        count=1,
+        hidden=m.hidden,
+        vocab=m.vocab,
+        positions=m.position_rows,
+        norms=m.embedding_norms,
+        extras=m.extras,
+        extra_products=m.extra_products,
     )
 
 

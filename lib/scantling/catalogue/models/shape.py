@@ -78,6 +78,10 @@ class Model:
         ""  # "head": one weight of head_dim each for q and k; "width": over the projections
     )
     position_rows: int = 0  # learned position table
+    # weights that no part below has, counted with the embedding (scalars of activations, gains,
+    # tables of a layer's own), and those of them that multiply every token
+    extras: int = 0
+    extra_products: int = 0
     relative_positions: bool = (
         False  # one more hidden x q projection a layer, for the positions (Transformer-XL)
     )
