@@ -2,22 +2,30 @@
 runs, and of the packages beside the core."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from .advise.avoid import avoid as _avoid
 from .advise.comparison import Comparison, compare as _compare
+from .advise.diagnose import diagnose as _diagnose
+from .advise.direct import answer as _answer
 from .advise.explanation import Explanation, explain as _explain
+from .advise.extremes import by_scaling_laws, to_loss
 from .advise.fixes import fixes as _fixes
+from .advise.frontier import front as _front
 from .advise.sensitivity import tornado
 from .advise.sweeps import sweep as _sweep
 from .api import AssessmentLike, DesignLike, Progress, assessed, designed, planned
 from .base.columns import Array
-from .base.displayed import Table
-from .base.errors import DesignError
+from .base.displayed import Figures, Table
+from .base.errors import DesignError, blamed_on
 from .base.plugins import function
+from .catalogue.listing import listing
+from .catalogue.quotes import price_rows
 from .design.design import Design
 from .plans.leaderboard import Columns, search as _search
+from .plans.prepare import prepare
 from .plans.space import Space
 from .runs.frames import frame_of_answers, has_pandas
 from .runs.other_tables import answered
@@ -38,12 +46,57 @@ class Described(Protocol):
         """Plain numbers, lists and texts by name."""
 
 
-def avoid(design: AssessmentLike) -> list[dict[str, Any]]:
+def answer(
+    design: DesignLike, question: str, *, most_devices: int | None = None, any_chip: bool = False
+) -> Table:
+    """A direct answer about a design: one row {..., bound, verdict, days, cost_usd, plan, mfu},
+    several for `cheaper`, none where no choice fits and keeps every constraint.
+
+    question : longest-sequence, biggest-micro-batch, fewest-devices, earliest-finish,
+    largest-model, compute-budget, cheaper. most_devices : earliest-finish looks no further.
+    any_chip : cheaper tries every other chip that ships and has a price.
+    Raises DesignError for a wrong design, for another question, and where the design lacks what
+    the question needs.
+
+    >>> design = Design.from_text("8B on 64 H100, 1T tokens, 30 days")
+    >>> answer(design, "fewest-devices")[0]["devices"] < 64
+    True
+    """
+    return Table(_answer(designed(design), question, most_devices=most_devices, any_chip=any_chip))
+
+
+def avoid(design: AssessmentLike) -> Table:
     """Tempting plans that lose on this design, the most expensive first: [{what, why, cost}].
 
     Raises DesignError for a wrong design.
     """
     return Table(_avoid(assessed(design)))
+
+
+def browse(kind: str) -> Table:
+    """What the catalogue holds: models, accelerators, fabrics, stacks, nodes, storage, prices.
+
+    Raises DesignError for another kind.
+
+    >>> chips = browse("accelerators").sorted_by("hbm_gb", descending=True)
+    >>> chips[0]["hbm_gb"] >= chips[1]["hbm_gb"]
+    True
+    """
+    return Table(listing(kind))
+
+
+def diagnose(design: DesignLike) -> Figures:
+    """Why a run is slower (or faster) than predicted: {measured_s, predicted_s, low_s, high_s,
+    inside, chance, causes, built_in, lines}; causes are a table, those that explain all of it
+    first.
+
+    design : with `measured`: step_s, mfu or tokens_per_s_per_device.
+    Raises DesignError for a wrong design, for one that no plan holds, and where nothing is
+    measured.
+    """
+    with blamed_on("measured"):
+        found = asdict(_diagnose(planned(designed(design)).design))
+    return Figures(found | {key: Table(found[key]) for key in ("causes", "built_in")})
 
 
 def explain(design: AssessmentLike, key: str | None = None) -> Explanation | list[Line]:
@@ -56,7 +109,7 @@ def explain(design: AssessmentLike, key: str | None = None) -> Explanation | lis
     return _explain(assessed(design), key)
 
 
-def fixes(design: AssessmentLike) -> list[dict[str, Any]]:
+def fixes(design: AssessmentLike) -> Table:
     """Changes that keep what is asked for, with their verdict, feasible ones first, in the order of
     how little they change: [{change, set, verdict, missed, days, cost_usd, mfu, devices}].
 
@@ -65,6 +118,51 @@ def fixes(design: AssessmentLike) -> list[dict[str, Any]]:
     Raises DesignError for a wrong design.
     """
     return Table(_fixes(assessed(design)))
+
+
+def front(design: DesignLike, devices: Iterable[int] | None = None) -> Table:
+    """The choices that no other beats in days, dollars, devices and memory headroom at once, the
+    fastest first: {days, cost_usd, devices, memory_share, verdict, plan}. devices : counts to
+    compare; half to twice the design's own where left out.
+
+    Raises DesignError for a wrong design and for one without tokens.
+    """
+    points = _front(designed(design), None if devices is None else [*devices])
+    return Table(
+        {key: value for key, value in point.items() if key != "design"} for point in points
+    )
+
+
+def prices(design: DesignLike) -> Table:
+    """Prices of a device-hour by kind of rent [USD]: {accelerator, kind, value, low, high, date,
+    notes, source}.
+
+    design : of whose chip; or the path of your own table of prices (.csv).
+    Raises DesignError for a wrong design and for a row that is no price.
+    """
+    if isinstance(design, (str, Path)) and str(design).endswith(".csv"):
+        return Table(price_rows(table=design))
+    return Table(price_rows(prepare(designed(design)).cluster.accelerator.id))
+
+
+def scaling(design: DesignLike, *, flops: float | None = None, loss: float | None = None) -> Table:
+    """A budget of compute as model size and tokens by published scaling laws, a row a law, and what
+    each takes on the design's machine; with `loss` the tokens, days and dollars of the design's own
+    model to it [nats a token].
+
+    flops : training compute [FLOP]; what the machine does by its deadline, else what the design
+    itself spends, where left out.
+    Raises DesignError for a wrong design and where there is neither a budget, a deadline nor
+    tokens.
+    """
+    if loss is not None:
+        if not 0.5 <= loss <= 10:
+            raise DesignError("loss", loss, "nats a token, from 0.5 to 10")
+        return Table(to_loss(assessed(design), loss)["rows"])
+    if flops is not None and not 1e15 <= flops <= 1e32:
+        raise DesignError("flops", flops, "a number from 1e15 to 1e32")
+    with blamed_on("flops"):
+        return Table(by_scaling_laws(designed(design), flops)["rows"])
 
 
 def posttrain(design: DesignLike) -> Described:
@@ -131,7 +229,7 @@ def search(
     return _search(designed(design), space, progress, scheduler)
 
 
-def sensitivity(design: AssessmentLike, key: str = "step_s") -> list[dict[str, Any]]:
+def sensitivity(design: AssessmentLike, key: str = "step_s") -> Table:
     """What each input does to a headline quantity (a key of the assessment), the largest swing
     first. What moves nothing is left out.
 
@@ -179,14 +277,13 @@ def blueprint(design: AssessmentLike, parts: Iterable[str] | None = None) -> Des
     return site
 
 
-def goodput(design: AssessmentLike) -> dict[str, Any]:
+def goodput(design: AssessmentLike) -> Figures:
     """Failures, checkpoint interval, goodput, spares and the promise of a design: the keys of
     `goodput --json`.
 
     Raises DesignError for a wrong design and for one that no plan holds.
     """
-    figures: dict[str, Any] = function("goodput")(planned(design))
-    return figures
+    return Figures(function("goodput")(planned(design)))
 
 
 def launch(design: AssessmentLike, to: str, on: str = "torchrun") -> dict[str, str]:
@@ -202,7 +299,7 @@ def launch(design: AssessmentLike, to: str, on: str = "torchrun") -> dict[str, s
     return files
 
 
-def learn(paths: str | Path | Iterable[str | Path]) -> list[dict[str, Any]]:
+def learn(paths: str | Path | Iterable[str | Path]) -> Table:
     """What training logs say: one mapping a log, as `learn --json` prints it.
 
     paths : a log, a folder of logs, or several of them. A figure that a log does not hold is None.
@@ -211,15 +308,38 @@ def learn(paths: str | Path | Iterable[str | Path]) -> list[dict[str, Any]]:
     return Table(function("learn")(paths))
 
 
-def ask(text: str) -> dict[str, Any]:
+def measure(
+    *,
+    quick: bool = False,
+    accelerator: str | None = None,
+    device: str | None = None,
+    scale_out: float | None = None,
+    only: Iterable[str] = (),
+    store: str | Path | None = None,
+    design: str | Path | None = None,
+) -> Figures:
+    """This machine's devices, timed: the calibration that `scantling measure -o FILE` writes, for
+    `calibration` of a design.
+
+    quick : fewer sizes. accelerator : what the device is in the catalogue, where its name does not
+    tell. device : cuda or cpu. scale_out : network rate of a device [GB/s]. only : gemm, layer,
+    memory, attention, launch, host, save, collectives. store : folder that a save is timed to.
+    design : file whose model's matrix products are timed.
+    Raises DesignError where PyTorch or the device is missing, and where nothing is left to time.
+    """
+    return Figures(
+        function("measure")(quick, accelerator, device, scale_out, tuple(only), store, design)
+    )
+
+
+def ask(text: str) -> Figures:
     """A question in people's own words, answered: {question, command, unread, design, exit,
     answer}, as `ask --json` prints it. `answer` is the JSON of the command, None where `unread`
     has words to be settled first.
 
     Raises DesignError for a line that contradicts itself or holds nothing of a design.
     """
-    reply: dict[str, Any] = function("ask")(text)
-    return reply
+    return Figures(function("ask")(text))
 
 
 def compare(designs: Iterable[AssessmentLike]) -> Comparison:
@@ -244,11 +364,12 @@ def report(
     scheduler: str | None = None,
     pdf: bool = False,
     force: bool = False,
+    full: bool = False,
 ) -> list[Path]:
     """Render designs as offline HTML reports, one page each, into the folder `out`.
 
     designs : the path of a design file, or several.
-    workers, scheduler, pdf, force : as `scantling report` has them.
+    workers, scheduler, pdf, force, full : as `scantling report` has them.
     Returns the paths of the pages. Raises DesignError for a wrong design and where the view
     (scantling_widgets) is not installed.
     """
@@ -259,6 +380,6 @@ def report(
                 "designs", type(file).__name__, "the path of a design file, or a list of them"
             )
     pages: list[Path] = function("report")(
-        files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force
+        files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force, full=full
     )
     return pages

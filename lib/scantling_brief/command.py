@@ -2,7 +2,7 @@
 answer."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 
 import click
@@ -11,7 +11,7 @@ from scantling.base.console import console, print_json
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import write_text
 from scantling.base.records import Assumed
-from scantling.base.show import percent, value_text
+from scantling.base.show import value_text
 from scantling.cli.common import check_new
 from scantling.cli.options import JSON
 from scantling.design.design import Design
@@ -24,7 +24,7 @@ from .answering import answer_of, answered
 from .brief import read_brief
 from .line import Reading
 from .question_commands import command, line
-from .weights import SHOWN, Weighed, weightiest
+from .weights import SHOWN, Weighed, moves, weightiest
 
 LINES = 20  # of what init prints
 _NAME = 9  # width of the names at the left
@@ -137,22 +137,13 @@ def _assumed(weighed: Sequence[Weighed], assumed: Sequence[Assumed], output: str
     """What days and dollars hang on most, and where the rest stands."""
     rows = []
     for i, one in enumerate(weighed[:SHOWN]):
-        moves = ", ".join(_moves(one))
         value = plain(value_text(one.assumed.value), 40)
-        text = f"{one.assumed.field} {value}{f' ({moves})' if moves else ''}: {one.assumed.why}"
+        text = f"{one.assumed.field} {value}{moves(one)}: {one.assumed.why}"
         rows += _rows("Assumed" if i == 0 else "", plain(text, 400), 1)
     more = len(assumed) - len(weighed)
     if more > 0:
         rows.append(_row("", f"{more} more assumptions stand in {plain(output, 200)}"))
     return rows
-
-
-def _moves(one: Weighed) -> Iterator[str]:
-    """By how much days and dollars move over the range of an assumption."""
-    if one.days is not None:
-        yield f"days ±{percent(one.days, 0)}"
-    if one.dollars is not None:
-        yield f"dollars ±{percent(one.dollars, 0)}"
 
 
 @click.command()

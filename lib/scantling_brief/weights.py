@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from scantling.advise.sensitivity import Input, inputs
 from scantling.base.records import Assumed, Known
+from scantling.base.show import percent
 from scantling.design.design import Design
 from scantling.plans.space import COARSE
 from scantling.verdict.assess import assess, changed
@@ -38,6 +39,13 @@ def weightiest(design: Design, assumptions: Iterable[Assumed]) -> list[Weighed]:
     rest = [one for one in rest if one.assumed.field not in weighed]
     heavy = [one for one in ranked if _weight(one) >= LEAST]
     return [*_unranged(rest), *heavy][:SHOWN]
+
+
+def moves(one: Weighed) -> str:
+    """By how much days and dollars move over the range of an assumption, in brackets."""
+    parts = [] if one.days is None else [f"days ±{percent(one.days, 0)}"]
+    parts += [] if one.dollars is None else [f"dollars ±{percent(one.dollars, 0)}"]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 # what no range is known of and everything hangs on: it is said first

@@ -2,10 +2,11 @@
 a design names as `calibration: FILE`."""
 
 import re
+from collections.abc import Sequence
 from importlib.util import find_spec
 from os import environ
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -23,7 +24,7 @@ from scantling.verdict.assess import assess
 from . import texts
 from .measure import bench as benches
 from .measure.kit import write_kit
-from .measure.measurements import result, run
+from .measure.measurements import Measured, result, run
 from .measure.network_price import fabric_price, flap_price
 from .measure.sizes import Product, of_model
 from .measure.worth import worths
@@ -102,27 +103,11 @@ def measure(
         write_plan(Path(output), plan, hours_of(budget), force)
         return
     check(output, device, force)
-    chip = catalogue.accelerator(accelerator, "--accelerator") if accelerator else None
     bench = benches.start(device, quick)
     first = int(environ.get("RANK", "0")) == 0
-    folder = Path(store) if store else None
-    products = products_of(design) if design else ()
-    wanted = [
-        step
-        for step in benches.steps(bench, quick, folder, products)
-        if not only or step.section.partition(".")[0] in only
-    ]
-    if not wanted:
-        raise DesignError(
-            "--only",
-            " ".join(only),
-            "collectives under torchrun with two processes or more, save with --store FOLDER",
-            problem="leaves nothing to time here",
-        )
-    measured = run(wanted, show=first)
+    asked = Asked(quick, accelerator, scale_out, only, store, design)
+    measured, data = timed(bench, asked, show=first)
     if first:
-        rate = scale_out * 1e9 if scale_out else None
-        data = result(measured, *benches.describe(bench), chip, quick, rate)
         name = output.rpartition("/")[2]
         head = f"# measured by `scantling measure`; a design uses it with `calibration: {name}`\n"
         write_text(output, head + dump(data), force)
@@ -134,6 +119,61 @@ def measure(
     benches.finish(bench)
 
 
+class Asked(NamedTuple):
+    """What is timed. `scale_out`: GB/s of one device, one direction; `only`: of SECTIONS, all where
+    it is empty; `store`: the folder that a save is timed to; `design`: whose matrix products."""
+
+    quick: bool = False
+    accelerator: str | None = None
+    scale_out: float | None = None
+    only: Sequence[str] = ()
+    store: str | Path | None = None
+    design: str | Path | None = None
+
+
+def timed(bench: benches.Bench, asked: Asked, show: bool) -> tuple[Measured, dict[str, Any]]:
+    """What was timed on this machine, and the calibration that follows from it. `show`: a line of
+    progress."""
+    chip = catalogue.accelerator(asked.accelerator, "accelerator") if asked.accelerator else None
+    folder = Path(asked.store) if asked.store else None
+    products = products_of(asked.design) if asked.design else ()
+    wanted = [
+        step
+        for step in benches.steps(bench, asked.quick, folder, products)
+        if not asked.only or step.section.partition(".")[0] in asked.only
+    ]
+    if not wanted:
+        raise DesignError(
+            "only",
+            " ".join(asked.only),
+            "collectives under torchrun with two processes or more, save with a store",
+            problem="leaves nothing to time here",
+        )
+    measured = run(wanted, show=show)
+    rate = asked.scale_out * 1e9 if asked.scale_out else None
+    return measured, result(measured, *benches.describe(bench), chip, asked.quick, rate)
+
+
+def measure_here(
+    quick: bool = False,
+    accelerator: str | None = None,
+    device: str | None = None,
+    scale_out: float | None = None,
+    only: Sequence[str] = (),
+    store: str | Path | None = None,
+    design: str | Path | None = None,
+) -> dict[str, Any]:
+    """The calibration of this machine, as `measure -o` writes it."""
+    for section in only:
+        if section not in SECTIONS:
+            raise DesignError("only", section, SECTIONS)
+    check_device(device)
+    bench = benches.start(device, quick)
+    _, data = timed(bench, Asked(quick, accelerator, scale_out, only, store, design), show=False)
+    benches.finish(bench)
+    return data
+
+
 def hours_of(budget: str) -> float:
     """Hours of a budget. Raises DesignError for what is no span."""
     match = SPAN.fullmatch(budget.strip())
@@ -143,11 +183,11 @@ def hours_of(budget: str) -> float:
     return hours
 
 
-def products_of(design: str) -> tuple[Product, ...]:
+def products_of(design: str | Path) -> tuple[Product, ...]:
     """The matrix products of a design's model under its plan."""
     assessment = assess(Design.read(design))
     if not assessment.phases:
-        raise DesignError("--design", design, "a design with a plan that fits", problem="has none")
+        raise DesignError("design", design, "a design with a plan that fits", problem="has none")
     tokens = float(np.ravel(assessment.chosen.case.tokens)[0])
     return of_model(assessment.resolved.model, tokens, assessment.plan["tp"])
 
@@ -174,12 +214,7 @@ def write_plan(folder: Path, design: str, budget_h: float, force: bool) -> None:
 
 def check(output: str, device: str | None, force: bool) -> None:
     """Whether the file can be written and the device is there; raises DesignError."""
-    if find_spec("torch") is None:
-        raise DesignError(
-            "measure",
-            problem="needs PyTorch",
-            allowed="pip install 'scantling[measure]', or a run where PyTorch is installed",
-        )
+    need_torch()
     check_new(output, force)
     if not Path(output).absolute().parent.is_dir():
         raise DesignError(
@@ -187,12 +222,30 @@ def check(output: str, device: str | None, force: bool) -> None:
             problem="is in a folder that does not exist",
             allowed="a file in an existing folder",
         )
+    check_device(device)
+
+
+def need_torch() -> None:
+    """Raises DesignError where PyTorch is not installed."""
+    if find_spec("torch") is None:
+        raise DesignError(
+            "measure",
+            problem="needs PyTorch",
+            allowed="pip install 'scantling[measure]', or a run where PyTorch is installed",
+        )
+
+
+def check_device(device: str | None) -> None:
+    """Whether there is such a device; raises DesignError."""
+    need_torch()
+    if device not in (None, "cuda", "cpu"):
+        raise DesignError("device", device, ("cuda", "cpu"))
     if device == "cuda":
         import torch
 
         if not torch.cuda.is_available():
             raise DesignError(
-                "--device",
+                "device",
                 "cuda",
                 "cpu, or a machine with a GPU that PyTorch sees",
                 problem="is not there",

@@ -69,6 +69,9 @@ class DomainLoss(Record):
     copy: str
     spares_cover: bool
     recovers: str
+    # what one loss costs the run, waiting included: times events it is the days lost; None where
+    # nothing is published
+    each_s: Known
     loss_s: float  # detection, restart, work since the last durable copy
     wait_s: float  # for nodes that the spares do not cover, or its cost while shrunk
     goodput_cost: Known  # share of the wall time of the run
@@ -393,6 +396,7 @@ def _loss(s: Site, d: Domain, factor: float) -> DomainLoss:
         rate_source=d.rate_source,
         spares_cover=covered,
         recovers=d.back or _recovery(covered, stalled < dp and s.a.endurance.recovery in GOES_ON),
+        each_s=days * DAY_S / events if events and days is not None else None,
         loss_s=loss,
         wait_s=wait,
         goodput_cost=cost,

@@ -311,7 +311,7 @@ def test_cheaper_is_cheaper_within_the_deadline():
     assert rows
     for row in rows:
         b = assess(a.design.change(row["set"]))
-        assert b.met and b.cost_usd < a.cost_usd and b.days <= 60
+        assert b.met and b.likely.cost_usd < a.likely.cost_usd and b.likely.days <= 60
 
 
 def test_the_refusal_is_arithmetic_that_can_be_followed():

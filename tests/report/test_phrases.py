@@ -61,5 +61,5 @@ def test_a_machine_that_is_owned_is_not_rented():
     design = Design.read(example("llama-3.1-405b")).change(
         {"prices": {"owned": {"capex_usd": 300e6, "years": 4, "network_usd": 20e6}}}
     )
-    text = report.Report(design).section("verdict").html
+    text = report.Report(design).section("cost").html
     assert "machine, staff, energy" in text and "rent with its energy" not in text

@@ -72,7 +72,7 @@ def test_a_policy_names_both_sides_and_what_to_promise():
 def test_what_is_not_known_is_asked_for_on_the_first_page():
     """The source of this run prints no length of a sample, and no end of the run."""
     text = spoken("llama-3-70b-lora-8-h100")
-    front = text.partition("Decision")[0]
+    front = text.partition("Decided")[0]
     assert "To be settled first" in front and "job.data.samples" in front
     assert "No date and no cost to promise" in front
 

@@ -1,13 +1,16 @@
-"""Reports of the gallery on paper, read back from the PDF that Chromium prints: no text over
-another or over the edge, no label cut, no half-empty page, no more digits than mean something."""
+"""Reports of the gallery on paper, read back from the PDF that Chromium prints: the decision on one
+page, an appendix of at most eight, no letter below 8 points, no text over another or over the edge,
+no label cut, no half-empty page, no more digits than mean something."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from math import hypot
 
 import numpy as np
 import pypdfium2
+import pypdfium2.raw as pdfium
 import pytest
 from markupsafe import Markup
 from scantling.design.design import Design
@@ -43,8 +46,8 @@ def pdf(tmp_path_factory):
     return cache(lambda name: printed(page_of(name), tmp_path_factory.mktemp(name)))
 
 
-def texts(document: pypdfium2.PdfDocument) -> list[str]:
-    return [page.get_textpage().get_text_range() for page in document]
+def texts(pages) -> list[str]:
+    return [page.get_textpage().get_text_range() for page in pages]
 
 
 def overprinted(page) -> list[tuple[str, str]]:
@@ -74,6 +77,18 @@ def outside(page) -> int:
     return int(dark[:, :edge].sum() + dark[:, -edge:].sum() + dark[:edge].sum())
 
 
+def points(page) -> float:
+    """The size of the smallest letter as it is printed."""
+    read = page.get_textpage()
+    sizes = []
+    for i in range(read.count_chars()):
+        if chr(pdfium.FPDFText_GetUnicode(read, i)).strip():
+            matrix = pdfium.FS_MATRIX()
+            pdfium.FPDFText_GetMatrix(read, i, matrix)
+            sizes.append(pdfium.FPDFText_GetFontSize(read, i) * hypot(matrix.a, matrix.b))
+    return min(sizes)
+
+
 def loose_digits(text: str) -> list[str]:
     """Dollars of more than three digits and counts of more than four, where they are neither a
     price nor a whole number of 1,024 tokens."""
@@ -85,6 +100,18 @@ def loose_digits(text: str) -> list[str]:
         if dollars or (value >= 1e6 and digits > 4 and (value % 1024 or value >= 1e9)):
             found.append(number)
     return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_page_decides_and_no_letter_is_below_eight_points(pdf, name):
+    pages = [*pdf(name)]
+    assert min(map(points, pages)) > 7.95
+    said = texts(pages)
+    if "No-go. Impossible" in said[0]:
+        assert len(pages) <= 2
+        return
+    assert "Decided" in said[0] and said[1].startswith("Appendix")
+    assert len(pages) - 1 <= 8
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -100,8 +127,7 @@ def test_no_label_is_cut_and_no_number_has_more_digits_than_it_means(pdf, name):
     assert len("".join(said)) > 1000
     for text in said:
         assert not re.findall(r"[^,\s]…", text)
-        before_formulas = text.partition("Quantities, formulas")[0]
-        assert loose_digits(before_formulas) == []
+        assert loose_digits(text) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -123,7 +149,8 @@ def test_axis_and_figure_are_in_one_unit(pdf, name):
 
 
 BROKEN = (
-    "<div style='position:relative;height:2cm'><span style='position:absolute'>one label</span>"
+    "<div style='position:relative;height:2cm;font-size:10px'><span style='position:absolute'>"
+    "one label</span>"
     "<span style='position:absolute;left:9px'>another</span></div><p>costs $512,917 for "
     "999,294,426,112 parameters</p>"
 )
@@ -135,5 +162,6 @@ def test_the_checks_find_what_is_wrong(tmp_path):
         f"<html><style>@page{{margin:3mm}}</style><body>{BROKEN}</body></html>", tmp_path
     )
     assert overprinted(made[0])
+    assert points(made[0]) < 7.95
     assert outside(made[0])
     assert loose_digits(texts(made)[0]) == ["512,917", "999,294,426,112"]

@@ -102,6 +102,9 @@ def test_every_row_is_consistent(each):
         assert r.replicas_compact <= r.replicas
         assert r.devices <= each.devices_used and r.nodes >= 1 and r.count >= 1
         assert (r.events_per_run is None) == (r.goodput_cost is None)
+        if r.events_per_run:  # the row multiplies, also for who checks it by hand
+            assert r.events_per_run * r.each_s / DAY_S == pytest.approx(r.days_lost, rel=1e-9)
+            assert r.days_lost / d.run.days == pytest.approx(r.goodput_cost, rel=1e-9)
         assert r.one_percent_every_days == pytest.approx((r.loss_s + r.wait_s) / DAY_S / 0.01)
     sizes = [
         r.devices

@@ -620,6 +620,7 @@ _OF_THE_SITE = {
         "blueprint.domains.events_per_run",
         "blueprint.domains.days_between",
         "blueprint.domains.recovers",
+        "blueprint.domains.each_s",
         "blueprint.domains.loss_s",
         "blueprint.domains.days_lost",
         "blueprint.domains.usd_lost",

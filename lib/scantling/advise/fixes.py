@@ -105,17 +105,17 @@ def singles(tried: Iterable[Tried]) -> list[TrialRow]:
 
 
 def cheaper(assessment: Assessment, any_chip: bool = False) -> list[FixRow]:
-    """Changes to a feasible design that cost less and take no longer (or stay within its deadline):
-    same rows as `fixes`, cheapest first. any_chip : every other chip that ships and has a price is
-    tried too.
+    """Changes to a feasible design that likely cost less and take no longer (or stay within its
+    deadline): same rows as `fixes`, cheapest first. any_chip : every other chip that ships and
+    has a price is tried too.
 
     Empty without tokens or a price.
     """
-    now = assessment.cost_usd
-    if not assessment.met or now is None or assessment.days is None:
+    now = assessment.likely
+    if not assessment.met or now.cost_usd is None or now.days is None:
         return []
     deadline = assessment.resolved.constraints.deadline_days
-    latest = assessment.days * 1.0001 if deadline is None else deadline
+    latest = now.days * 1.0001 if deadline is None else deadline
     tried = Trials(assessment)
     tried.judge((*plan_changes(assessment), *site_changes(assessment)))
     if any_chip:
@@ -123,16 +123,16 @@ def cheaper(assessment: Assessment, any_chip: bool = False) -> list[FixRow]:
     fewer_devices(tried)
     able = [t for t in tried if t.feasible and t.result.cost_usd is not None]
     able = tried.verified(sorted(able, key=_cost), 2 * CHEAPEST)
-    less = [t for t in able if _days(t) <= latest and _cost(t) < now * (1 - SAVED)]
+    less = [t for t in able if _days(t) <= latest and _cost(t) < now.cost_usd * (1 - SAVED)]
     return [t.fix() for t in sorted(less, key=_cost)[:CHEAPEST]]
 
 
 def _cost(t: Tried) -> float:
-    return t.result.cost_usd or 0.0
+    return t.result.likely.cost_usd or 0.0
 
 
 def _days(t: Tried) -> float:
-    return t.result.days or 0.0
+    return t.result.likely.days or 0.0
 
 
 def tries(assessment: Assessment) -> Trials:

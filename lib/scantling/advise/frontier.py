@@ -14,16 +14,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..base.columns import Array
-from ..base.errors import plain
+from ..base.errors import DesignError, plain
 from ..base.files import read_text, write_text
 from ..design.design import Design
 from ..physics.cases import devices
 from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
 from ..plans.plan_names import KEYS, pins_of
+from ..plans.prepare import prepare
 from ..plans.remote import Progress
 from ..verdict.assess import assess
 from ..verdict.assessment import Assessment
+from .saving import fewer_that_keep
 
 # fields of a plan that a table of candidates does not hold as they are
 NOT_LISTED = ("recompute_layers", "recompute_modules", "layer_split", "layout", "precision")
@@ -34,6 +36,7 @@ WITHIN = 0.25  # of the fastest step, by which a candidate is longer at most
 # two candidates of one family differ in tuning only
 FAMILY = ("tp", "cp", "pp", "ep", "sharding", "recompute")
 AXES = ("days", "cost_usd", "devices", "memory_share")  # of a front of designs
+AROUND = (0.5, 0.75, 1.5, 2)  # times the devices of a design that its front is taken over
 Row = dict[str, Any]
 
 
@@ -86,6 +89,37 @@ def fronts(designs: Sequence[Design], *, progress: Progress | None = None) -> li
     if not choices:
         return []
     return [choices[i] for i in undominated([[row[k] for k in AXES] for row in choices])]
+
+
+def front(
+    design: Design, devices: Sequence[int] | None = None, *, progress: Progress | None = None
+) -> list[Row]:
+    """The front of a design over device counts, rows as of `fronts`. devices : the counts; half to
+    twice the design's own, and the fewest that keep its deadline, where they are left out.
+
+    Raises DesignError for a design without tokens.
+    """
+    resolved = prepare(design)
+    if all(phase.tokens is None for phase in resolved.phases):
+        raise DesignError(
+            "job.tokens", allowed="tokens to train on: the front counts days", problem="is missing"
+        )
+    node = max(resolved.cluster.devices_per_node, 1)
+    own = resolved.cluster.devices
+    if devices is None:
+        around = {max(node, round(own * times / node) * node) for times in AROUND}
+        counts = sorted(around | {own} | fewer_that_keep(assess(design)))
+        devices = [n for n in counts if _allowed(design, n)]
+    return fronts([design.change({"cluster.devices": n}) for n in devices], progress=progress)
+
+
+def _allowed(design: Design, devices: int) -> bool:
+    """Whether a design, its pins among it, allows so many devices."""
+    try:
+        prepare(design.change({"cluster.devices": devices}))
+    except DesignError:
+        return False
+    return True
 
 
 def _choices(assessment: Assessment, days: float) -> Iterator[Row]:

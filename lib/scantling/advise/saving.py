@@ -83,26 +83,30 @@ def _most_to_save(assessment: Assessment) -> float:
 
 
 def _keeps(now: Assessment, t: Tried) -> bool:
-    """Whether a change keeps all that is asked for without a risk, in no more days than today where
-    no deadline is stated, and for no more dollars."""
-    if not t.safe or t.result.days is None or now.days is None:
+    """Whether a change keeps all that is asked for without a risk, in no more likely days than
+    today where no deadline is stated, and for no more likely dollars."""
+    if not t.safe:
         return False
-    if now.resolved.constraints.deadline_days is None and t.result.days > now.days * 1.0001:
+    before, after = now.likely, t.result.likely
+    if before.days is None or after.days is None:
         return False
-    if now.cost_usd is None or t.result.cost_usd is None:
-        return t.result.days <= now.days * 1.0001
-    return t.result.cost_usd <= now.cost_usd * 1.0001
+    if now.resolved.constraints.deadline_days is None and after.days > before.days * 1.0001:
+        return False
+    if before.cost_usd is None or after.cost_usd is None:
+        return after.days <= before.days * 1.0001
+    return after.cost_usd <= before.cost_usd * 1.0001
 
 
 def share_saved(now: Assessment, t: Tried) -> float:
-    """The share of dollars that a change saves, or of days where that is more or no price is
-    known."""
+    """The share of the likely dollars that a change saves, or of the likely days where that is more
+    or no price is known."""
+    before, after = now.likely, t.result.likely
     days = 0.0
     dollars = 0.0
-    if now.days and t.result.days is not None:
-        days = 1 - t.result.days / now.days
-    if now.cost_usd and t.result.cost_usd is not None:
-        dollars = 1 - t.result.cost_usd / now.cost_usd
+    if before.days and after.days is not None:
+        days = 1 - after.days / before.days
+    if before.cost_usd and after.cost_usd is not None:
+        dollars = 1 - after.cost_usd / before.cost_usd
     return max(days, dollars)
 
 

@@ -96,11 +96,16 @@ def _halved(what: str, field: str, value: int, step: int, unit: str, why: str) -
 
 def inputs(assessment: Assessment) -> list[Input]:
     """The inputs of a design, and how far each may realistically lie from what was said."""
+    return [*stated_inputs(assessment), *_of_the_plan(assessment)]
+
+
+def stated_inputs(assessment: Assessment) -> list[Input]:
+    """Those of them that are no choice of the plan: another plan is no uncertainty."""
     rows = [
         *_of_the_cluster(assessment),
         *_of_the_job(assessment),
         *_of_recovery(assessment),
-        *_of_the_plan(assessment),
+        *_precisions(assessment),
     ]
     return [row for row in rows if row is not None]
 
@@ -211,13 +216,17 @@ def _of_recovery(assessment: Assessment) -> Iterator[Input | None]:
     )
 
 
-def _of_the_plan(assessment: Assessment) -> Iterator[Input | None]:
-    """Precision, and the plan's own values where they are not pinned."""
+def _precisions(assessment: Assessment) -> Iterator[Input]:
+    """A faster precision, where the chip has one."""
     resolved = assessment.resolved
     wide = resolved.main_phase.precision in (Precision.BF16, Precision.FP16)
     if wide and resolved.cluster.accelerator.fp8_flops > 0:
         why = "to be confirmed by an ML specialist"
         yield _input("Precision", "job.precision", None, Side("fp8", "fp8"), why)
+
+
+def _of_the_plan(assessment: Assessment) -> Iterator[Input]:
+    """The plan's own values where they are not pinned."""
     if not assessment.phases:
         return
     pins = assessment.design.plan.stated()
@@ -245,7 +254,7 @@ def tornado(
 
     Raises DesignError for a key that the assessment does not have.
     """
-    figures: Mapping[str, Any] = assessment.headline()
+    figures = _figures(assessment)
     if key not in figures:
         raise DesignError("key", key, figures)
     now = figures[key]
@@ -275,6 +284,11 @@ def _figure(assessment: Assessment, fields: dict[str, Any] | None, key: str) -> 
     after = changed(assessment.design, fields, like=assessment) if fields else None
     if after is None or not after.fits:
         return None
-    figures: Mapping[str, Any] = after.headline()
-    value: Known = figures[key]
+    value: Known = _figures(after)[key]
     return value
+
+
+def _figures(assessment: Assessment) -> Mapping[str, Any]:
+    """The headline quantities by key, likely days and dollars among them."""
+    likely = assessment.likely
+    return {**assessment.headline(), "likely.days": likely.days, "likely.cost_usd": likely.cost_usd}

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .errors import plain
-from .records import record
+from .errors import DesignError, plain
+from .records import at, record
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MOST = 1500  # characters at a prompt
 CELL = 60
@@ -61,9 +64,54 @@ class Table(Displayed, list[Any]):
     """Rows, mappings or records of one kind, shown by their columns of single values."""
 
     def cells(self) -> Cells:
-        rows = [row if isinstance(row, Mapping) else vars(row) for row in self]
+        rows = self._rows()
         names = [n for n, value in rows[0].items() if not is_many(value)] if rows else []
         return [names, *([cell(row.get(name)) for name in names] for row in rows)]
+
+    def _rows(self) -> list[Mapping[str, Any]]:
+        return [row if isinstance(row, Mapping) else vars(row) for row in self]
+
+    def sorted_by(self, column: str, descending: bool = False) -> "Table":
+        """The same rows in the order of a column, dotted below a mapping ("likely.days",
+        "figures.mfu"); rows that have no value there come last.
+
+        Raises DesignError for a column that no row has, with the nearest.
+        """
+        keyed = [(at(row, column), own) for row, own in zip(self._rows(), self)]
+        known = [pair for pair in keyed if pair[0] is not None]
+        if self and not known:
+            columns = dict.fromkeys(name for row in self._rows() for name in _flat(row))
+            if column not in columns:
+                raise DesignError("column", column, columns)
+        known.sort(key=lambda pair: pair[0], reverse=descending)
+        return Table([own for _, own in known] + [own for value, own in keyed if value is None])
+
+    def to_frame(self) -> "DataFrame":
+        """The rows as a pandas data frame, a column for each value; mappings inside a row become
+        columns with dotted names.
+
+        Raises DesignError with the line that installs pandas, where it is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise DesignError(
+                "to_frame",
+                problem="needs pandas, which is not installed",
+                allowed="pip install 'scantling[learn]'",
+            ) from None
+        return pd.DataFrame([_flat(row) for row in self._rows()])
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with its mappings laid out, by dotted names."""
+    out: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, Mapping):
+            out |= {f"{name}.{inner}": one for inner, one in _flat(value).items()}
+        else:
+            out[name] = value
+    return out
 
 
 class Figures(Displayed, dict[str, Any]):

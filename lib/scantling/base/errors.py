@@ -3,7 +3,8 @@ allowed and the nearest valid choice."""
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -198,3 +199,14 @@ def _choices(choices: tuple[str, ...], value: Any, nearest: Any) -> str:
         ", ".join(map(plain, list(dict.fromkeys([*near, *choices]))[:_LISTED_CHOICES]))
         + f", … ({len(choices)} in all)"
     )
+
+
+@contextmanager
+def blamed_on(field: str) -> Iterator[None]:
+    """Inside, what has no answer is said of this field."""
+    try:
+        yield
+    except DesignError:
+        raise
+    except ValueError as e:
+        raise DesignError(field, problem=str(e)) from None

@@ -8,16 +8,19 @@ from dataclasses import fields
 from datetime import date
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from ..base.errors import DesignError, plain
 from ..base.files import read_text
-from . import accelerator, prices
+from ..base.records import fields_of
+from . import accelerator, price, prices
 from .load import filled
 from .pricing import KINDS, QUOTE, newest
 from .rows import Price
 from .words import RENTS
 
 NUMBERS = ("value", "low", "high")
+SHOWN = ("value", "low", "high", "date", "notes", "source")
 
 
 def prices_with(path: str | Path) -> dict[str, dict[str, Price | None]]:
@@ -34,6 +37,23 @@ def prices_with(path: str | Path) -> dict[str, dict[str, Price | None]]:
     rents = (*prices(category="rent"), *quotes)
     items = dict.fromkeys(p.item for p in quotes)
     return {item: {kind: newest(item, rents, kind) for kind in RENTS} for item in items}
+
+
+def price_rows(
+    accelerator_id: str | None = None, table: str | Path | None = None
+) -> list[dict[str, Any]]:
+    """Prices of a device-hour by kind of rent, [{accelerator, kind, value, low, high, date, notes,
+    source}] in USD: of one chip, or of those in a user's own table."""
+    if table is not None:
+        quotes = prices_with(table)
+    else:
+        chip = accelerator(accelerator_id or "").id
+        quotes = {chip: {kind: price(chip, kind) for kind in RENTS}}
+    return [
+        {"accelerator": item, "kind": kind, **fields_of(quote, SHOWN)}
+        for item, kinds in quotes.items()
+        for kind, quote in kinds.items()
+    ]
 
 
 QUOTE_DEFAULTS = {

@@ -10,9 +10,7 @@ from rich.text import Text
 
 from ..base.console import console, print_json
 from ..base.errors import plain
-from ..base.records import fields_of
 from ..base.show import is_number, params as parameter_count, shown, usd
-from ..catalogue import price as price_of
 from ..catalogue.listing import listing
 from ..catalogue.models.hf import from_hf
 from ..catalogue.models.shape import (
@@ -22,8 +20,7 @@ from ..catalogue.models.shape import (
     flops_per_token,
     parameters,
 )
-from ..catalogue.quotes import prices_with
-from ..catalogue.words import RENTS
+from ..catalogue.quotes import price_rows
 from ..design.design import json_schema
 from ..plans.prepare import prepare
 from .common import read
@@ -95,20 +92,8 @@ def prices(file: str, as_json: bool) -> None:
     your own table FILE.csv (columns item, value; kind, date, provider, source if you like), whose
     quotes stand in the place of the catalogue's."""
 
-    if file.endswith(".csv"):
-        quotes = prices_with(file)
-    else:
-        chip = prepare(read(file)).cluster.accelerator.id
-        quotes = {chip: {kind: price_of(chip, kind) for kind in RENTS}}
-    rows = [
-        {
-            "accelerator": item,
-            "kind": kind,
-            **fields_of(p, ("value", "low", "high", "date", "notes", "source")),
-        }
-        for item, kinds in quotes.items()
-        for kind, p in kinds.items()
-    ]
+    chip = None if file.endswith(".csv") else prepare(read(file)).cluster.accelerator.id
+    rows = price_rows(chip) if chip else price_rows(table=file)
     if as_json:
         print_json(rows)
         return

@@ -2,46 +2,33 @@
 answers."""
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import click
 from rich.console import Console
 
-from ..advise import diagnose as diagnosing, extremes, sweeps
-from ..advise.extremes import by_scaling_laws
+from ..advise import diagnose as diagnosing, sweeps
+from ..advise.direct import QUESTIONS
+from ..advise.extremes import by_scaling_laws, to_loss
 from ..advise.fixes import cheaper
-from ..advise.frontier import diverse, export, fronts, read_back
-from ..advise.saving import fewer_that_keep
+from ..advise.frontier import diverse, export, front as front_of, read_back
 from ..advise.sensitivity import tornado
 from ..advise.sweeps import edge
 from ..base.console import console, print_json
-from ..base.errors import DesignError, plain
+from ..base.errors import DesignError, blamed_on, plain
 from ..base.quantities.quantity import band, show
 from ..base.show import days, params, percent, seconds, share, usd
 from ..design.design import Design
 from ..physics.memory.peak import SAFE, zone
 from ..plans.plan_names import short
-from ..plans.prepare import prepare
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
 from . import texts
 from .common import EXIT, count_on_stderr, on_scheduler, possible, read
 from .options import FILE, JSON, PATH
 from .tables import print_rows
-
-
-@contextmanager
-def _blamed_on(field: str) -> Iterator[None]:
-    """Inside, what has no answer is said of this field."""
-    try:
-        yield
-    except DesignError:
-        raise
-    except ValueError as e:
-        raise DesignError(field, problem=str(e)) from None
 
 
 def _value(word: str) -> Any:
@@ -137,7 +124,7 @@ def diagnose(file: str, as_json: bool) -> int:
     measure next."""
 
     a = possible(file, as_json)
-    with _blamed_on(file):
+    with blamed_on(file):
         diagnosis = diagnosing.diagnose(a.design)
     if as_json:
         print_json(asdict(diagnosis))
@@ -189,15 +176,6 @@ def _swept_row(axes: Sequence[str], cell: sweeps.Cell) -> dict[str, str]:
     }
 
 
-QUESTIONS: dict[str, Callable[..., Any]] = {
-    "longest-sequence": extremes.longest_sequence,
-    "biggest-micro-batch": extremes.biggest_micro_batch,
-    "fewest-devices": extremes.fewest_devices,
-    "earliest-finish": extremes.earliest_finish,
-    "largest-model": extremes.largest_model,
-    "compute-budget": extremes.within_budget_of_compute,
-    "cheaper": cheaper,
-}
 ON_LINES_OF_THEIR_OWN = (
     "value",
     "mfu",
@@ -240,7 +218,7 @@ def answer(
     if limits and question != "earliest-finish":
         raise DesignError("--most-devices", most_devices, "the question earliest-finish")
     ask = QUESTIONS[question]
-    with _blamed_on(question):
+    with blamed_on(question):
         reply = ask(design, **limits)
     if as_json:
         keys = ("value", "bound", "verdict", "days", "cost_usd", "devices", "plan", "mfu")
@@ -348,7 +326,7 @@ def scaling(file: str, flops: float | None, target: float | None, as_json: bool)
         raise DesignError(
             "--flops", flops, "a number from 1e15 to 1e32", problem="is no budget of a training run"
         )
-    with _blamed_on("--flops"):
+    with blamed_on("--flops"):
         sizes = by_scaling_laws(read(file), flops)
     if as_json:
         print_json(sizes)
@@ -391,7 +369,7 @@ def _to_loss(design: Design, target: float, as_json: bool) -> None:
     """Tokens, days and dollars to a loss, by each law's surface, and the spread."""
     if not 0.5 <= target <= 10:
         raise DesignError("--loss", target, "nats a token, from 0.5 to 10")
-    reach = extremes.to_loss(assess(design), target)
+    reach = to_loss(assess(design), target)
     if as_json:
         print_json(reach)
         return
@@ -482,29 +460,17 @@ def front(file: str, counts: str | None, every: bool, as_json: bool) -> None:
     device counts and plans."""
 
     design = read(file)
-    r = prepare(design)
-    node = max(r.cluster.devices_per_node, 1)
-    own = r.cluster.devices
-    if all(p.tokens is None for p in r.phases):
-        raise DesignError(
-            "job.tokens", allowed="tokens to train on: the front counts days", problem="is missing"
-        )
-    around = {max(node, round(own * x / node) * node) for x in (0.5, 0.75, 1.5, 2)}
-    if counts:
-        values = [*map(_value, counts.split(","))]
-    else:
-        values = sorted(around | {own} | fewer_that_keep(assess(design)))
-    points = fronts(
-        [design.change({"cluster.devices": n}) for n in values], progress=count_on_stderr
-    )
+    asked = [*map(_value, counts.split(","))] if counts else None
+    points = front_of(design, asked, progress=count_on_stderr)
     if as_json:
         print_json([{k: v for k, v in p.items() if k != "design"} for p in points])
         return
     if not points:
-        raise click.ClickException(f"no plan fits at {', '.join(f'{n:,}' for n in values)} devices")
+        raise click.ClickException("no plan fits at any of these device counts")
 
     printed = points
     if not every:
+        values = dict.fromkeys(sorted(p["devices"] for p in points))
         printed = [p for n in values for p in _corners([p for p in points if p["devices"] == n])]
     out = console()
     print_rows(out, [_point(p) for p in printed])

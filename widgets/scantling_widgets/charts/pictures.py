@@ -16,7 +16,8 @@ from .figure import Assessed, Facts, Figure, P, Spec
 from .livechart import vega_version
 from .theme import FONT, INKS, themed
 
-WIDTH = 700
+WIDTH = 690  # of a picture with its axes: of a sheet of paper, on which a pixel is 3/4 pt
+LEAST_PX = 11  # of letters: 8 pt on paper
 PICTURE = "application/vnd.scantling.picture+json"  # what a cell hands to the page
 # the last cell of the notebook hands the assessment over under this type
 RESULT = "application/vnd.scantling.assessment+json"
@@ -71,7 +72,26 @@ def draw(
     spec = figure.static(WIDTH, True, assessment, *args, **kwargs)
     if not any(spec["datasets"].values()):
         return None
-    return Picture(_only_present(spec), spec["description"], figure.title)
+    spec = {**_legible(_only_present(spec)), "autosize": {"type": "fit-x", "contains": "padding"}}
+    return Picture(spec, spec["description"], figure.title)
+
+
+def _legible(spec: Spec) -> Spec:
+    """The specification with no letter smaller than can be read on paper."""
+
+    def enlarged(node: Any) -> Any:
+        if isinstance(node, list):
+            return [enlarged(inner) for inner in node]
+        if not isinstance(node, dict):
+            return node
+        return {
+            key: max(value, LEAST_PX)
+            if key.lower().endswith("fontsize") and isinstance(value, (int, float))
+            else enlarged(value)
+            for key, value in node.items()
+        }
+
+    return {key: value if key == "datasets" else enlarged(value) for key, value in spec.items()}
 
 
 def _only_present(spec: Spec) -> Spec:

@@ -13,7 +13,7 @@ from scantling.base.show import days, is_number, seconds, share, size, usd
 from scantling.verdict.result import FigureKey, figure
 from scantling.verdict.verdicts import met
 
-from ..quantity_texts import MORE_IS_BETTER, label, plan_text, show
+from ..quantity_texts import MORE_IS_BETTER, at, label, plan_text, show
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, laid, quantity_axis, saying
 from .palette import ACCENT, MEMORY, MISSED, OVER, SECOND, STEP, Swatch, colours, names as names_of
@@ -121,24 +121,43 @@ def _frontier_rows(figures: Facts, points: Sequence[Mapping[str, Any]] = ()) -> 
     for i, row in enumerate(rows):
         if i not in edge:
             row["devices"] = ""
-    now = {
-        "days": figure(figures, "days"),
-        "usd": figure(figures, "cost_usd"),
-        "says": f"on the desk: {days(figures.get('days'))}, {usd(figures.get('cost_usd'))}",
-    }
+    shown = bool(rows) and _priced(figures)
     return {
         "edge": list(edge.values()),
         "points": rows,
-        "now": [now] if rows and _priced(figures) else [],
+        "now": [_on_the_desk(figures)] if shown else [],
+        "undisturbed": [_undisturbed(figures)] if shown else [],
+    }
+
+
+def _on_the_desk(figures: Facts) -> Row:
+    """The headline's own pair: likely days and dollars."""
+    likely = figures["likely"]
+    return {
+        "days": likely["days"],
+        "usd": likely["cost_usd"],
+        "says": f"on the desk, likely: {days(likely['days'])}, {usd(likely['cost_usd'])}",
+    }
+
+
+def _undisturbed(figures: Facts) -> Row:
+    """The same run without risks, the price's range and the skew of the band."""
+    undisturbed = f"{days(figures['days'])}, {usd(figures['cost_usd'])}"
+    return {
+        "days": figures["days"],
+        "usd": figures["cost_usd"],
+        "says": f"on the desk, undisturbed by risks: {undisturbed}",
+        "text": "undisturbed",
     }
 
 
 def _point(pick: int, devices: int, figures: Facts) -> Row:
+    likely = figures["likely"]
     return {
-        "days": figures["days"],
-        "usd": figures["cost_usd"],
-        "says": f"{devices:,} devices: {days(figures['days'])}, {usd(figures['cost_usd'])}, MFU "
-        f"{share(figures['mfu'])}, {figures['verdict']}",
+        "days": likely["days"],
+        "usd": likely["cost_usd"],
+        "says": f"{devices:,} devices, likely: {days(likely['days'])}, {usd(likely['cost_usd'])}, "
+        f"MFU {share(figures['mfu'])}, {figures['verdict'].replace('-', ' ')}",
         "devices": f"{devices:,}",
         "stands": "feasible" if met(figures["verdict"]) else "missed",
         "pick": pick,
@@ -160,7 +179,7 @@ def _draw_frontier(legend: bool) -> alt.LayerChart:
     stands = ["feasible", "missed"]
     x = alt.X(
         "days:Q",
-        title="days of wall time",
+        title="likely days",
         axis=alt.Axis(
             format="~r", grid=False, labelOverlap="greedy", labelSeparation=6, values=ladder
         ),
@@ -168,7 +187,7 @@ def _draw_frontier(legend: bool) -> alt.LayerChart:
     )
     y = alt.Y(
         "usd:Q",
-        title="cost, million USD",
+        title="likely cost, million USD",
         axis=alt.Axis(
             labelExpr="format(datum.value / 1e6, ',~r')",
             labelOverlap="greedy",
@@ -206,7 +225,17 @@ def _draw_frontier(legend: bool) -> alt.LayerChart:
         .encode(x, y, alt.Text("devices:N"), tip())
     )
     now = over("now").mark_point(color=SECOND, size=160, strokeWidth=2).encode(x, y, tip())
-    return layered(edge, points, counts, now)
+    undisturbed = over("undisturbed")
+    return layered(
+        edge,
+        points,
+        counts,
+        now,
+        undisturbed.mark_point(color=SECOND, shape="diamond", size=70).encode(x, y, tip()),
+        undisturbed.mark_text(align="right", dx=-8, fontSize=10.5, style="soft-text").encode(
+            x, y, alt.Text("text:N"), tip()
+        ),
+    )
 
 
 frontier = Figure(
@@ -228,7 +257,7 @@ def _tornado_rows(
     figures: Facts, rows: Sequence[Mapping[str, Any]] = (), key: str = "days"
 ) -> Data:
     """`rows`: those of `scantling.advise.sensitivity.tornado`, largest swing first."""
-    now = figures.get(key)
+    now = at(figures, key)
     bars = [bar for rank, row in enumerate(rows) for bar in _bars_of_input(rank, row, key, now)]
     return {"bars": bars, "now": [{"to": now}] if rows else []}
 
@@ -237,10 +266,12 @@ def _bars_of_input(rank: int, row: Mapping[str, Any], key: str, now: Any) -> lis
     """A bar for each side of one input."""
     sides = [side for side in ("low", "high") if row[side] is not None]
     steps = {side: str(row[f"{side}_says"]).split(" (")[0] for side in sides}
+    texts = {side: f"{steps[side]}: {show(key, row[side])}" for side in sides}
     if len(sides) == 2 and (row["low"] > now) == (row["high"] > now):
         # both to one side: said together at the end of the longer, that one first
         near, far = sorted(sides, key=lambda side: float(abs(row[side] - now)))
         steps = {near: "", far: f"{steps[far]}, {steps[near]}"}
+        texts = {near: "", far: f"{texts[far]}; {texts[near]}"}
     bars = []
     for side in sides:
         value, changed = row[side], row[f"{side}_says"]
@@ -255,15 +286,16 @@ def _bars_of_input(rank: int, row: Mapping[str, Any], key: str, now: Any) -> lis
                 f"{row['why']}",
                 "rank": rank,
                 "step": steps[side],
+                "text": texts[side],
             }
         )
     return bars
 
 
-def _tornado_colour(orient: Any) -> alt.Color:
+def _tornado_colour(orient: Literal["top"] | None) -> alt.Color:
     return alt.Color(
         "side:N",
-        legend=alt.Legend(title=None, orient=orient),
+        legend=alt.Legend(title=None, orient=orient) if orient else None,
         scale=alt.Scale(domain=["better", "worse"], range=[ACCENT, SECOND]),
     )
 
@@ -289,6 +321,17 @@ def _draw_tornado(key: str, legend: bool) -> alt.LayerChart:
         scale=alt.Scale(nice=False, padding=alt.ExprRef("min(120, width / 6)"), zero=False),
     )
 
+    bars = over("bars").mark_bar(stroke=None)
+    return layered(
+        bars.encode(x, alt.X2("to"), y, _tornado_colour("top"), tip()),
+        *_ends(y, "step"),
+        _now_rule(),
+    )
+
+
+def _ends(y: alt.Y, column: str) -> list[alt.Chart]:
+    """A text at the outer end of each bar."""
+
     def label(test: str, align: Any, dx: int) -> alt.Chart:
         chart: alt.Chart = (
             over("bars")
@@ -300,43 +343,30 @@ def _draw_tornado(key: str, legend: bool) -> alt.LayerChart:
                 opacity=alt.ExprRef("width < 300 ? 0 : 1"),  # they would stand on the names
                 style="soft-text",
             )
-            .encode(alt.X("to:Q"), y, alt.Text("step:N"), tip())
+            .encode(alt.X("to:Q"), y, alt.Text(f"{column}:N"), tip())
         )
         return chart
 
-    bars = over("bars").mark_bar(stroke=None)
-    return layered(
-        bars.encode(x, alt.X2("to"), y, _tornado_colour("top"), tip()),
-        label("datum.to < datum.from", "right", -5),
-        label("datum.to >= datum.from", "left", 5),
-        _now_rule(),
-    )
+    return [label("datum.to < datum.from", "right", -5), label("datum.to >= datum.from", "left", 5)]
 
 
 def _draw_printed_tornado(key: str, legend: bool) -> alt.LayerChart:
-    """The same without texts in it: on paper the table beside it has them."""
+    """The same for paper, where nothing can be pointed at: each bar says the step of its input and
+    what the figure then is."""
     title, ticks = quantity_axis(key)
-    bars = (
-        over("bars")
-        .mark_bar(stroke=None)
-        .encode(
-            alt.X(
-                "from:Q",
-                title=title,
-                axis=alt.Axis(labelExpr=ticks, tickCount=7),
-                scale=alt.Scale(nice=True, zero=False),
-            ),
-            alt.X2("to"),
-            alt.Y(
-                "what:N",
-                title=None,
-                axis=alt.Axis(domain=False, labelLimit=200, ticks=False),
-                sort=None,
-            ),
-            _tornado_colour("bottom"),
-        )
+    y = alt.Y(
+        "what:N", title=None, axis=alt.Axis(domain=False, labelLimit=200, ticks=False), sort=None
     )
-    return layered(bars, _now_rule())
+    x = alt.X(
+        "from:Q",
+        title=title,
+        axis=alt.Axis(labelExpr=ticks, tickCount=5),
+        scale=alt.Scale(nice=False, padding=205, zero=False),  # room for the texts
+    )
+    bars = over("bars").mark_bar(stroke=None)
+    return layered(
+        bars.encode(x, alt.X2("to"), y, _tornado_colour(None)), *_ends(y, "text"), _now_rule()
+    )
 
 
 tornado = {
@@ -351,18 +381,17 @@ tornado = {
     )
     for key in MOVED
 }
-# of the report: days, and throughput where a design has no tokens
+# of the report: likely days, and throughput where a design has no tokens
 printed_tornado = {
     key: Figure(
         name=f"sensitivity-printed-{key}",
-        title=f"{label(key)} with one input changed at a time, the plan searched again where it is "
-        "open",
+        title=f"{label(key)} when one input changes, the plan searched again where it is open",
         draw=partial(_draw_printed_tornado, key),
         rows=_tornado_rows,
         words=saying(_tornado_rows, f"What moves {label(key).lower()}:", ["bars"]),
-        height={"step": 19},
+        height={"step": 18},
     )
-    for key in ("days", "tokens_per_s_per_device")
+    for key in ("likely.days", "tokens_per_s_per_device")
 }
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Required, TypedDict
 
-from ..quantity_texts import label, show
+from ..quantity_texts import at, label, show
 from .legend import Explain, Facts, Opens
 from .panel_tables import TableSpec
 
@@ -127,7 +127,7 @@ class Table(Opens):
         return [self._cell(record, name) for name in names or self.names]
 
     def _cell(self, record: Facts, name: str) -> Cell:
-        key, value = self.spec.quantity(name), record.get(name)
+        key, value = self.spec.quantity(name), at(record, name)
         opens = self.spec.open_to_formula(name)
         if self.spec.extra_lines and not isinstance(value, (int, float)):
             value, opens = None, False

@@ -4,20 +4,23 @@ section by section; `batch` makes several."""
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from json import dumps
 from pathlib import Path
 from typing import Any
 
 import scantling
-from scantling.advise.sensitivity import Swing, tornado
+from scantling.advise.rivals import rivals
+from scantling.advise.sensitivity import Swing, stated_inputs, tornado
 from scantling.base.displayed import Html
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
 from scantling.design.methods import is_posttraining
-from scantling.verdict.result import HeadlineKey, figure
+from scantling.verdict.result import FigureKey, figure
 from scantling_posttrain.answering import posttrain
 
 from ..charts import pictures
 from ..charts.endurance import goodput, ladder
+from ..charts.evidence import evidence
 from ..charts.figure import Facts
 from ..charts.memory_step import memory, step
 from ..charts.network import traffic
@@ -25,19 +28,19 @@ from ..charts.pictures import RESULT, Picture
 from ..charts.plans import printed_tornado
 from ..charts.schedule import laid as layers
 from ..quantity_texts import label
-from .order import ORDER
+from .order import ORDER, WHOLE
 from .report_batch import run
 from .sections import SECTIONS
 from .sections.step import sensitivity
-from .sections.summary import header
+from .sections.summary import REFUSAL, header
 from .tuned_report import TunedReport
 from .view import Parts, View, plain
 
 _PLAIN = (str, int, float, list, tuple, dict)
 OF_BOTH = ("header", "signing", "assumptions")
-WIDEST = 6  # inputs in the picture of the first page
+WIDEST = 5  # inputs in the picture of the first page
 _WORDS = "<part of a design report>"  # what a program sees of a section
-_NOT_FIELDS = ("design", "space", "In", "Out")
+_NOT_FIELDS = ("design", "space", "full", "In", "Out")
 
 
 def read_design(parameters: Mapping[str, Any]) -> Design:
@@ -73,12 +76,22 @@ def _read(design: Any) -> Design:
 class Report:
     """One design's report, part by part, for a notebook to show."""
 
-    def __init__(self, design: Design, assessment: scantling.Assessment | None = None) -> None:
+    def __init__(
+        self, design: Design, assessment: scantling.Assessment | None = None, full: bool = False
+    ) -> None:
+        """full : with all that is looked up rather than read."""
         self.design = design
+        self.full = full
         self.assessment = assessment or scantling.assess(design)
         resolved = self.assessment.resolved
         self.data: Facts = plain(self.assessment.as_dict()) | {"name": resolved.name}
-        self.view = View(facts=self.data, resolved=resolved, parts=Parts(self.assessment))
+        self.view = View(
+            facts=self.data,
+            resolved=resolved,
+            parts=Parts(self.assessment),
+            full=full,
+            rivals=[] if self.impossible else rivals(self.assessment, self.data["saving"]),
+        )
 
     @property
     def impossible(self) -> bool:
@@ -88,6 +101,8 @@ class Report:
         """One section as HTML; None where the design gives no reason for it. A refusal has its own
         and those of OF_BOTH."""
         if self.impossible != (name == "refusal") and name not in OF_BOTH:
+            return None
+        if name in WHOLE and not self.full:
             return None
         if name == "header":
             return Html(html=header(self.view), words=_WORDS)
@@ -115,6 +130,8 @@ class Report:
             case "sensitivity":
                 figure, rows = printed_tornado[self.moved_by], self.variations[:WIDEST]
                 return pictures.draw(figure, data, rows, self.moved_by)
+            case "evidence":
+                return pictures.draw(evidence, data) if data.get("nearest_runs") else None
             case "ladder":
                 rungs = self.view.parts["recovery"]["ladder"]
                 return pictures.draw(ladder, data, rungs) if self.section(name) else None
@@ -125,16 +142,16 @@ class Report:
         raise KeyError(f"no picture {name!r}")
 
     @cached_property
-    def moved_by(self) -> HeadlineKey:
-        """The key of the headline figure that the sensitivity is about: days, where the design has
-        tokens, else throughput."""
-        return "tokens_per_s_per_device" if figure(self.data, "days") is None else "days"
+    def moved_by(self) -> FigureKey:
+        """The key of the headline figure that the sensitivity is about: likely days, where the
+        design has tokens, else throughput."""
+        return "tokens_per_s_per_device" if figure(self.data, "days") is None else "likely.days"
 
     @cached_property
     def variations(self) -> list[Swing]:
         """What that figure hangs on: each input a step down and up, the plan searched again; the
         widest swing first."""
-        return tornado(self.assessment, self.moved_by)
+        return tornado(self.assessment, self.moved_by, stated_inputs(self.assessment))
 
     def html(self) -> str:
         """All sections and pictures in the order of the notebook, without papermill and a
@@ -153,15 +170,17 @@ class Report:
         """Hand the assessment over as data to the program that runs the notebook."""
         from IPython.display import display
 
-        words = f"{self.data.get('name')}: {self.data.get('verdict')}"
+        words = f"{self.data['name']}: {self.data['verdict']}"
+        if self.impossible:
+            words = dumps(REFUSAL)
         display({RESULT: self.data, "text/plain": words}, raw=True)  # type: ignore[no-untyped-call]  # IPython is half typed
 
 
-def of(design: Design, space: str = "default") -> Report | TunedReport:
+def of(design: Design, space: str = "default", full: bool = False) -> Report | TunedReport:
     """The report of a design, of whichever method. Raises DesignError for a wrong one."""
     if is_posttraining(design):
         return TunedReport(posttrain(design))
-    return Report(design, scantling.assess(design, space=space))
+    return Report(design, scantling.assess(design, space=space), full)
 
 
 def render(
@@ -173,6 +192,7 @@ def render(
     pdf: bool = False,
     force: bool = False,
     space: str = "default",
+    full: bool = False,
 ) -> list[Path]:
     """The reports of design files, into `folder`; returns the paths of the pages. The options are
     those of `batch.run`.
@@ -180,7 +200,14 @@ def render(
     Raises DesignError where a file is wrong and RuntimeError where a report could not be made.
     """
     records = run(
-        files, folder, workers=workers, scheduler=scheduler, pdf=pdf, force=force, space=space
+        files,
+        folder,
+        workers=workers,
+        scheduler=scheduler,
+        pdf=pdf,
+        force=force,
+        space=space,
+        full=full,
     )
     for record in records:
         if record.status == "wrong":

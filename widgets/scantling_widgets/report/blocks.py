@@ -88,15 +88,6 @@ class Table:
 
 
 @record
-class Pre:
-    """Text as it stands."""
-
-    kind: ClassVar[str] = "pre"
-    text: str
-    css: str = ""
-
-
-@record
 class Tile:
     """A headline figure: label, value, and the band or a remark below it."""
 
@@ -128,7 +119,7 @@ class Raw:
     html: Markup
 
 
-Block = Heading | Bullets | Paragraph | Table | Pre | Tiles | Signature | Raw
+Block = Heading | Bullets | Paragraph | Table | Tiles | Signature | Raw
 
 
 @record

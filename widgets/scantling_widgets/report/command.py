@@ -34,20 +34,23 @@ from .report_batch import Record, run
 @click.option("--pdf", is_flag=True, help="a PDF as well, printed by Chromium")
 @click.option("--compare", is_flag=True, help="one more page with the designs side by side")
 @click.option("--force", is_flag=True, help="make finished reports again")
+@click.option("--full", is_flag=True, help="with every formula, assumption and table to look up")
 @click.option(
     "--wide", is_flag=True, help="search the wide space of plans, minutes for a mixture of experts"
 )
 def report(
     files: tuple[str, ...],
     out: str,
+    *,
     workers: int | None,
     scheduler: str | None,
     pdf: bool,
     compare: bool,
     force: bool,
+    full: bool,
     wide: bool,
 ) -> int:
-    """Render designs as offline HTML reports.
+    """Render designs as offline HTML reports: the decision on page one, then what it rests on.
 
     One page and one executed notebook per design file. Finished ones are kept; a batch that was
     stopped goes on where it was.
@@ -71,6 +74,7 @@ def report(
             pdf=pdf,
             force=force,
             space="wide" if wide else "default",
+            full=full,
             progress=lambda record, done, total: bar.update(1, record),
         )
     for record in records:

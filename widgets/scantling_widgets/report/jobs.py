@@ -46,6 +46,7 @@ class Job:
     code: str = ""  # set where a job leaves this machine: the state of the kit that it may run on
     files: dict[str, str] = field(default_factory=dict)
     space: str = "default"
+    full: bool = False
 
 
 @record
@@ -74,7 +75,9 @@ def files_of(design: Design) -> dict[str, str]:
     return {field: file for field, file in named.items() if isinstance(file, str)}
 
 
-def job(path: str | Path, name: str, date: str | None = None, space: str = "default") -> Job:
+def job(
+    path: str | Path, name: str, date: str | None = None, space: str = "default", full: bool = False
+) -> Job:
     """The job of the design file at `path`; raises DesignError where the file is wrong."""
     design = Design.read(path)
     files = {}
@@ -84,7 +87,7 @@ def job(path: str | Path, name: str, date: str | None = None, space: str = "defa
         files[source.name] = read_text(source, "a text file", MOST_BYTES, wrong)
         design = design.change({where: source.name})
     text, template = design.to_yaml(), notebook("design_report").read_text(encoding="utf-8")
-    own = {"design": text, "files": files, "template": template, "space": space}
+    own = {"design": text, "files": files, "template": template, "space": space, "full": full}
     return Job(
         name=name,
         digest=hashlib.sha256(dumps([own, code_digest()]).encode()).hexdigest(),
@@ -93,6 +96,7 @@ def job(path: str | Path, name: str, date: str | None = None, space: str = "defa
         files=files,
         template=template,
         space=space,
+        full=full,
     )
 
 
@@ -179,7 +183,7 @@ def _execute(job: Job, folder: Path) -> Executed:
         notebook = papermill.execute_notebook(
             str(source),
             str(result),
-            parameters={"design": job.design, "space": job.space},
+            parameters={"design": job.design, "space": job.space, "full": job.full},
             progress_bar=False,
             log_output=False,
             request_save_on_cell_execute=False,

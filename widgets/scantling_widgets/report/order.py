@@ -1,6 +1,17 @@
 """Where the sections of the report and its pictures stand."""
 
-# sections of the report, and the pictures that follow them; the first page ends before the plan
+# sections of the report, and the pictures that follow them; the first page ends before the plan.
+# Those of WHOLE are looked up rather than read, and stand in a whole report alone
+WHOLE = (
+    "communication",
+    "sensitivity",
+    "quantities",
+    "planes",
+    "fabrics",
+    "stores",
+    "rollout",
+    "evolution",
+)
 ORDER = (
     "verdict",
     "sensitivity-picture",
@@ -28,6 +39,7 @@ ORDER = (
     "avoid",
     "measured",
     "evidence",
+    "evidence-picture",
     "candidates",
     "assumptions",
     "quantities",

@@ -11,9 +11,6 @@ from scantling.base.displayed import markdown
 from ..charts import pictures
 from .rendering import environment
 
-# letters: a first page that has more to say is set smaller on paper, so that it stays one page;
-# beyond CROWDED it shrinks with its letters, which fill a sheet nearly by the square of their size
-FULL, CROWDED = 2300, 3600
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 _ABOUT = ": plan, step time, memory, days, cost and risks of a training run"
 _KINDS = ("text/html", "image/svg+xml", "image/png", "text/markdown", "text/plain")
@@ -35,10 +32,7 @@ def page(notebook: Any, *, title: str, date: str, footer: str = "") -> str:
 
 def document(body: Markup, *, title: str, date: str, footer: str = "", kind: str = "report") -> str:
     """A page of the kit around `body`."""
-    letters = len(_front(body))
     css = resources.files(__package__ or "").joinpath("templates", "page.css")
-    shrink = min(1.0, (CROWDED / max(letters, 1)) ** 0.7)
-    classes = f"{kind} full" if letters > FULL else kind
     text = (
         environment()
         .get_template("page.j2")
@@ -49,8 +43,7 @@ def document(body: Markup, *, title: str, date: str, footer: str = "", kind: str
             date=date,
             footer=f"{footer} · " if footer else "",
             images="data:" if kind == "report" else "data: 'self'",
-            classes=classes,
-            front=f"{shrink:.2f}" if shrink < 1 else "",
+            kind=kind,
             css=Markup(css.read_text(encoding="utf-8") + pictures.ink_rules()),
         )
     )
@@ -61,12 +54,6 @@ def templated(name: str, *, title: str, date: str, footer: str = "", **view: Any
     """A wide page of the kit, its body the template `name` filled with `view`."""
     body = environment().get_template(f"{name}.j2").render(title=title, **view)
     return document(Markup(body), title=title, date=date, footer=footer, kind="wide")
-
-
-def _front(body: str) -> str:
-    """The words of a report's first page."""
-    before, plan, _ = body.partition('<section id="plan">')
-    return re.sub(r"<[^>]+>", "", before) if plan else ""
 
 
 def _cell(cell: Any) -> str:

@@ -63,6 +63,7 @@ def run(
     pdf: bool = False,
     force: bool = False,
     space: str = "default",
+    full: bool = False,
     progress: Callable[[Record, int, int], None] | None = None,
 ) -> list[Record]:
     """Make the report of each design file into the folder `out`; return a record for each, in the
@@ -87,7 +88,7 @@ def run(
     todo: dict[str, Job] = {}
     for path, name in zip(paths, names):
         try:
-            todo[name] = job(path, name, space=space)
+            todo[name] = job(path, name, space=space, full=full)
         except (DesignError, OSError) as e:
             wrong = Done(name=name, digest="", status="wrong", error=str(e).splitlines()[0])
             settle(_keep(folder, wrong, path))

@@ -21,7 +21,6 @@ from .blocks import (
     Bullets,
     Heading,
     Paragraph,
-    Pre,
     Section,
     Signature,
     Table,
@@ -87,6 +86,8 @@ class TunedReport:
         from IPython.display import display
 
         words = f"{self.data.get('name')}: {self.data.get('verdict')}"
+        if self.result_of.plan is None:
+            words = dumps(REFUSAL)
         display({RESULT: self.data, "text/plain": words}, raw=True)  # type: ignore[no-untyped-call]  # IPython is half typed
 
 
@@ -117,7 +118,7 @@ def verdict(t: Posttrained) -> Section:
     a = t.as_dict()
     told = verdict_sentence(a)
     blocks: list[Block] = [
-        Paragraph(text=line(strong(told.name), f": {told.reason}."), css=f"verdict {t.verdict}"),
+        Paragraph(text=line(strong(told.name), f": {told.reason}."), css=f"verdict {told.tone}"),
         Paragraph(text=line(strong("Recommended"), f": {plan_text(t)}."), css="recommended"),
         Bullets(items=promises(t), css="promise"),
         Tiles(tiles=headline(a)),
@@ -150,10 +151,9 @@ def promises(t: Posttrained) -> list[Markup]:
 
 def refusal(t: Posttrained) -> Section:
     """That no plan holds the model, and by which arithmetic."""
-    said = strong("No plan can hold this model on this machine")
+    said = line(strong("No-go. Impossible"), ": no plan can hold this model on this machine.")
     blocks: list[Block] = [
-        Paragraph(text=said, css=f"verdict {t.verdict}"),
-        Pre(text=dumps(REFUSAL), css="refusal"),
+        Paragraph(text=said, css="verdict bad"),
         *listed("Arithmetic", [sentence(text) for text in t.limits]),
     ]
     return Section(id="refusal", blocks=blocks)
@@ -168,7 +168,7 @@ def brief(t: Posttrained) -> Section:
 
 def signing(t: Posttrained) -> Section:
     """Where whoever decides signs."""
-    return Section(id="signing", blocks=[Heading(text="Decision"), Signature()])
+    return Section(id="signing", blocks=[Signature()])
 
 
 def listed(title: str, items: Sequence[str]) -> list[Block]:

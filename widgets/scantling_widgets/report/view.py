@@ -1,6 +1,7 @@
 """What the sections of a report speak of: an assessment as plain data, the resolved inputs that it
 was made from, and the parts of its site."""
 
+from collections.abc import Sequence
 from json import dumps, loads
 from re import sub
 from typing import Any
@@ -10,14 +11,14 @@ from scantling.advise.comparison import flat
 from scantling.base.quantities import quantity as quantities
 from scantling.base.quantities.quantity import Quantity, show
 from scantling.base.records import record
-from scantling.base.show import is_number, share, size, value_text
+from scantling.base.show import is_number, seconds, size, value_text
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
 from scantling.design.resolved import Phase, Resolved
 from scantling.endure.reliability import EnduranceFigures
 from scantling.physics.communication import Traffic
 from scantling.verdict.assessment import Assessment
-from scantling.verdict.result import FigureKey, PhaseRow, band_of, figure
+from scantling.verdict.result import FigureKey, FixRow, PhaseRow, band_of, figure
 
 from ..charts.figure import Facts
 from ..charts.network import AXES
@@ -29,14 +30,14 @@ from .phrases import LOSSES
 FRONT = 3
 # the tiles on top: key of the figure, and its name
 TILES: dict[FigureKey, str] = {
+    "likely.days": "Days, likely",
+    "promise.days_p90": "Days, to promise",
+    "likely.cost_usd": "Cost, likely",
+    "promise.cost_p90": "Cost, to promise",
     "mfu_shown": "MFU",
     "step_s": "Step",
-    "likely.days": "Days, likely",
-    "likely.cost_usd": "Cost, likely",
     "memory_bytes.total": "Memory",
     "goodput": "Goodput",
-    "mtbf_s": "MTBF",
-    "checkpoint_interval_s": "Checkpoint every",
 }
 # figures that the record of a report keeps
 HEADLINE: tuple[FigureKey, ...] = (
@@ -95,6 +96,8 @@ class View:
     facts: Facts
     resolved: Resolved
     parts: Parts
+    full: bool = False  # with all that is looked up rather than read
+    rivals: Sequence[FixRow] = ()  # the two best designs beside this one
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -165,11 +168,10 @@ def _below(key: FigureKey, data: Facts) -> str:
         case "memory_bytes.total":
             return f"of {size(data['memory_bytes']['capacity'])}"
         case "goodput":
-            return "of wall time"
-        case "mtbf_s":
-            return "of the whole job"
-        case "checkpoint_interval_s":
-            return f"{share(data['checkpoint_overhead'])} overhead"
+            mtbf = figure(data, "mtbf_s")
+            return "of wall time" + (f"; MTBF {seconds(mtbf)}" if mtbf else "")
+        case "promise.days_p90" | "promise.cost_p90":
+            return "nine runs of ten keep it" if figure(data, key) is not None else ""
     return band_of(data, key)
 
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from markupsafe import Markup
 from scantling.base.quantities.quantity import Quantity, band
-from scantling.base.records import AssumedRow
+from scantling.base.records import Assumed, AssumedRow
 from scantling.base.show import seconds, share, value_text
 from scantling.design.design import Design
 from scantling.physics.bands import WithoutLoneSources
+from scantling.verdict.result import Result
+from scantling_brief.weights import moves, weightiest
 
 from ...quantity_texts import plan_text
 from ..blocks import (
@@ -139,11 +141,36 @@ def evidence(view: View) -> Section | None:
         ),
         rows=[_design_row(view), *map(_run_row, a["nearest_runs"][:MOST_RUNS])],
     )
-    blocks: list[Block] = [Heading(text="Nearest published runs"), table]
+    blocks: list[Block] = [Heading(text="Nearest published runs")]
+    blocks.append(
+        table
+        if view.full
+        else Bullets(items=[_mfu_beside(a), _nearest_run(a, a["nearest_runs"][0])])
+    )
     without = a.get("without_single_source")
     if without:
         blocks.append(Bullets(items=[_one_source(without)]))
     return Section(id="evidence", blocks=blocks)
+
+
+def _mfu_beside(a: Result) -> Markup:
+    """MFU of the design between those of the runs most like it."""
+    measured = [run["mfu"] for run in a["nearest_runs"][:MOST_RUNS] if run["mfu"]]
+    return line(
+        strong(f"MFU {share(a['mfu'])} predicted"),
+        f", {band('mfu', a['mfu_low'], a['mfu_high'])} in eight of ten; the {len(measured)} "
+        f"published runs most like it measured {share(min(measured))} to {share(max(measured))}.",
+    )
+
+
+def _nearest_run(a: Mapping[str, Any], run: Mapping[str, Any]) -> Markup:
+    return line(
+        strong("Nearest published run"),
+        f": {run['model']} on {whole(run['devices'])} {run['accelerator']}, MFU "
+        f"{share(run['mfu'])} measured, {share(run['mfu_predicted'])} by this kit where it has not "
+        f"seen that site, {share(a['mfu'])} here (full attention); differences, run against plan: "
+        f"{run['differs']}.",
+    )
 
 
 def _design_row(view: View) -> Row:
@@ -193,28 +220,55 @@ def _one_source(without: WithoutLoneSources) -> Markup:
 def assumptions(view: View) -> Section:
     """Every input: what the design gives, and what was assumed by which rule."""
     assumed = view.facts.get("assumed") or [row.row() for row in view.resolved.assumed]
-    title = "Appendix B. Given and assumed" if view.plan else "Given and assumed"
+    if not view.full:
+        return _inputs_in_short(view, assumed)
+    title = "Given and assumed"
     return given(view.resolved.design, assumed, title, "" if view.plan else "dense")
 
 
 def given(design: Design, assumed: Sequence[AssumedRow], title: str, css: str) -> Section:
     """What a design gives, and what was assumed."""
-    stated = [Row(cells=(path, value, "given")) for path, value in stated_fields(design)]
     table = Table(
         columns=columns("Field", "Value", "From"),
         rows=[
-            *stated,
-            *(
-                Row(
-                    cells=(row["field"], value_text(row["value"]), f"assumed: {row['why']}"),
-                    css="assumed",
-                )
-                for row in assumed
-            ),
+            *_stated(design),
+            *(_assumed(row["field"], row["value"], row["why"]) for row in assumed),
         ],
         css=css,
     )
     return Section(id="assumptions", blocks=[Heading(text=title), table])
+
+
+def _stated(design: Design) -> list[Row]:
+    return [Row(cells=(path, value, "given")) for path, value in stated_fields(design)]
+
+
+def _assumed(field: str, value: Any, why: str) -> Row:
+    return Row(cells=(field, value_text(value), f"assumed: {why}"), css="assumed")
+
+
+def _inputs_in_short(view: View, assumed: Sequence[AssumedRow]) -> Section:
+    """What the design gives, and the assumptions that days and dollars hang on most."""
+    design = view.resolved.design.change({"unread": None})
+    rules = [Assumed(field=row["field"], value=row["value"], why=row["why"]) for row in assumed]
+    weighed = weightiest(design, rules) if view.plan else []
+    heavy = [
+        _assumed(one.assumed.field, one.assumed.value, f"{one.assumed.why}{moves(one)}")
+        for one in weighed
+    ]
+    blocks: list[Block] = [
+        Heading(text="Given and assumed"),
+        Table(
+            columns=columns("Field", "Value", "From"),
+            rows=[*_stated(view.resolved.design), *heavy],
+            css="",
+        ),
+    ]
+    more = len(assumed) - len(heavy)
+    if more > 0:
+        text = f"{whole(more)} more assumptions, each with its rule: scantling report --full."
+        blocks.append(Paragraph(text=text, css="cost"))
+    return Section(id="assumptions", blocks=blocks)
 
 
 def quantities(view: View) -> Section | None:
@@ -226,7 +280,7 @@ def quantities(view: View) -> Section | None:
         columns=columns("Quantity", "Value#", "Formula", "Convention and source"),
         rows=rows((q.label, value, q.formula, _convention(q)) for q, value in listed),
     )
-    heading = Heading(text="Appendix C. Quantities, formulas, conventions")
+    heading = Heading(text="Quantities, formulas, conventions")
     return Section(id="quantities", blocks=[heading, table])
 
 

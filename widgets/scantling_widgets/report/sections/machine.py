@@ -24,6 +24,7 @@ from ..blocks import (
 from ..phrases import LIBRARIES, fabric, in_unit, lead, nodes, sentence, storage, upfirst, whole
 from ..view import View, carried
 
+STORES = 2  # lines on storage
 _RDMA = ("verbs", "srd")  # transports by which devices read each other's memory
 
 
@@ -48,6 +49,9 @@ def _network(view: View) -> list[Markup]:
         if cluster.scale_up_domain < cluster.devices:
             items.append(_scale_out(view))
         items.append(_topology(network))
+    if not view.full:
+        return [*items, _collectives(view)]
+    if cluster.nodes > 1:
         if cluster.oversubscription > 1:
             ratio = strong(f"Oversubscription {cluster.oversubscription:g} : 1")
             pod = whole(cluster.pod_devices)
@@ -174,6 +178,8 @@ def _one_card_less(collectives: Mapping[str, Any]) -> Markup:
 def _scheduler(view: View) -> list[Markup]:
     scheduler, cluster = view.parts["scheduler"], view.cluster
     items = [line(strong(scheduler["name"]), f": {scheduler['why'][0]}."), _gang(view)]
+    if not view.full:
+        return items
     requeue = scheduler["requeue"]
     in_place, again = share(requeue["goodput_in_place"]), share(requeue["goodput_requeued"])
     if cluster.nodes > 1 and in_place != again:
@@ -216,7 +222,8 @@ def _storage(view: View) -> list[Markup]:
             text += f"; node-local NVMe of {size(cluster.nvme_bytes)} takes the peer copy first"
         items.append(line(strong(storage(cluster.storage)), f"{text}."))
     stores = view.parts["stores"] or {}
-    return [*items, *(line(lead(text), ".") for text in stores.get("lines", ()))]
+    lines = stores.get("lines", ())[: None if view.full else STORES]
+    return [*items, *(line(lead(text), ".") for text in lines)]
 
 
 # ---------------------------------------------------------------- topologies
@@ -238,7 +245,7 @@ def fabrics(view: View) -> Section | None:
         ),
         rows=[_alternative(row) for row in network["alternatives"]],
     )
-    blocks: list[Block] = [Heading(text="Appendix E. Topologies compared"), table]
+    blocks: list[Block] = [Heading(text="Topologies compared"), table]
     prices = network.get("prices")
     if prices:
         port, cable = usd(prices["usd_per_port_400g"]), usd(prices["usd_per_cable_400g"])
@@ -309,7 +316,7 @@ def stores(view: View) -> Section | None:
             for store in part["candidates"]
         ),
     )
-    heading = Heading(text="Appendix F. Storage sized")
+    heading = Heading(text="Storage sized")
     return Section(id="stores", blocks=[heading, needs, candidates])
 
 

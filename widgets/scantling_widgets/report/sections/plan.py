@@ -8,6 +8,7 @@ from scantling.base.quantities.quantity import band, show
 from scantling.base.show import days, hours, params, seconds, share, size, usd
 from scantling.endure.cost import CostFigures
 from scantling.verdict.result import figure
+from scantling.verdict.verdicts import met
 
 from ...quantity_texts import plan_text
 from ..blocks import (
@@ -25,7 +26,9 @@ from ..blocks import (
 )
 from ..phrases import after_colon, fabric, schedule_name, sharding_name, upfirst, whole, within
 from ..view import FRONT, View, by_phase
-from .summary import changes, devices_in_use, limits
+from .summary import MET, changes, costs_around, devices_in_use, limits
+
+BEST = 5  # plans searched that a report lists; a full one has a dozen
 
 
 # ---------------------------------------------------------------- axes
@@ -33,8 +36,9 @@ def plan(view: View) -> Section:
     """What the first page had no room for, then the plan axis by axis."""
     a = view.facts
     blocks: list[Block] = [Heading(text="Appendix", css="part")]
-    blocks += limits("Further limits", (a.get("limits") or ())[FRONT:])
-    blocks += changes("Further changes", (a.get("nearest_fixes") or ())[FRONT:])
+    blocks += limits("Further limits", a["limits"][MET if met(a["verdict"]) else FRONT :])
+    blocks += changes("Further changes", (a.get("nearest_fixes") or ())[len(view.rivals) :])
+    blocks += changes("What this cluster can do of it", a.get("can_do") or ())
     axes = (_tensor, _context, _pipeline, _experts, _data, _batch, _devices)
     items = [item for axis in axes if (item := axis(view)) is not None]
     blocks += [Heading(text="Parallelism strategy"), Bullets(items=items)]
@@ -189,6 +193,7 @@ def cost(view: View) -> Section | None:
         items.append(_duration(view))
     if a["cost_usd"] is not None:
         items.append(_price(view))
+    items += costs_around(view)
     if not items:
         return None
     if figure(a, "energy_kwh") is not None:
@@ -300,9 +305,9 @@ def candidates(view: View) -> Section | None:
                 share(plan["mfu"]),
                 size(plan["memory_bytes"]),
             )
-            for rank, plan in enumerate(a["candidates"][:12], 1)
+            for rank, plan in enumerate(a["candidates"][: 12 if view.full else BEST], 1)
         ),
         css="",
     )
-    heading = Heading(text="Appendix A. Plans searched")
+    heading = Heading(text="Plans searched")
     return Section(id="candidates", blocks=[heading, Paragraph(text=f"{text}."), table])

@@ -30,6 +30,9 @@ from ..view import View
 from .summary import impact, overrun
 
 LADDER_FROM = 32_768  # devices in use from which on the recovery ladder is worth its room
+LEAST = 0.001  # share of the wall time from which a failure domain is worth a line
+ADVICE = 2  # lines on failure domains
+RISKS = 6  # risks that are worth a line each
 START_FROM = 1024  # devices from which on the first step takes long enough to be taken apart
 _LADDER = {"own": "This job", "at_100k": "100,000", "at_300k": "300,000", "at_1m": "1,000,000"}
 _START = {
@@ -213,7 +216,8 @@ def ladder(view: View) -> Section | None:
     )
     lines = Bullets(items=[sentence(text) for text in part["lines"]])
     heading = Heading(text="The recovery ladder")
-    return Section(id="ladder", blocks=[heading, lines, measures, starts])
+    tables = [measures, starts] if view.full else []
+    return Section(id="ladder", blocks=[heading, lines, *tables])
 
 
 # ---------------------------------------------------------------- failure domains
@@ -222,11 +226,24 @@ def domains(view: View) -> Section | None:
     part = view.parts["domains"]
     if not part:
         return None
-    items = [_domain(row) for row in part["rows"]]
+    rows_shown = part["rows"]
+    if not view.full:  # those that cost goodput
+        rows_shown = [row for row in rows_shown if (row["goodput_cost"] or 0) >= LEAST]
+    items = [_domain(row) for row in rows_shown]
+    if len(rows_shown) < len(part["rows"]):
+        others = ", ".join(
+            row["id"].replace("-", " ") for row in part["rows"] if row not in rows_shown
+        )
+        items.append(
+            line(
+                strong("Others"),
+                f": {others}: below {share(LEAST)} of the wall time each, or no published rate.",
+            )
+        )
     if not part["run"]["of_the_run"]:
         counted = strong(f"Counted over {days(part['run']['days'])}")
         items.append(line(counted, ", since the design names no tokens."))
-    items += [line(sentence(text)) for text in part["advice"]]
+    items += [line(sentence(text)) for text in part["advice"][: None if view.full else ADVICE]]
     return Section(id="domains", blocks=[Heading(text="Failure domains"), Bullets(items=items)])
 
 
@@ -244,11 +261,16 @@ def _domain(row: Mapping[str, Any]) -> Markup:
         often = "at a rate that nobody has published"
     text = (
         f": {what}. Takes {whole(row['devices'])} device{plural} and {whole(row['replicas'])} of "
-        f"{whole(row['of_replicas'])} replicas, {often}; "
+        f"{whole(row['of_replicas'])} replicas; back by "
     )
-    after = f", up to {seconds(row['wait_s'])} of waiting" if row.get("wait_s") else ""
+    after = (
+        f", up to {seconds(row['wait_s'])} of waiting; {often}" if row["wait_s"] else f"; {often}"
+    )
     if _finite(row["goodput_cost"]):
-        after += f"; {share(row['goodput_cost'])} of goodput"
+        lost = seconds(row["days_lost"] * DAY_S)
+        after += (
+            f" × {seconds(row['each_s'])} = {lost}, {share(row['goodput_cost'])} of the wall time"
+        )
     if row["usd_lost"] is not None:
         after += f", {usd(row['usd_lost'])}"
     return line(name, text, strong(row["recovers"]), f"{after}.")
@@ -258,10 +280,14 @@ def _domain(row: Mapping[str, Any]) -> Markup:
 def risks(view: View) -> Section:
     """What could go wrong, how likely, what it costs and who acts."""
     part = view.parts["risks"]
-    items: list[str] = [_risk(row) for row in part["rows"]]
+    count = len(part["rows"]) if view.full else RISKS
+    items: list[str] = [_risk(row, view.full) for row in part["rows"][:count]]
+    if part["rows"][count:]:
+        less = "; ".join(row["risk"] for row in part["rows"][count:])
+        items.append(f"Less expected cost: {less}.")
     if not part["rows"]:
         items.append("No risk evaluated costs this design anything.")
-    if part["harmless"]:
+    if part["harmless"] and view.full:
         items.append(f"Evaluated and harmless here: {'; '.join(part['harmless'])}.")
     if part["expected_days"]:
         run = view.parts["domains"]["run"]
@@ -271,15 +297,15 @@ def risks(view: View) -> Section:
     return Section(id="risks", blocks=[Heading(text="Risks"), Bullets(items=items)])
 
 
-def _risk(row: Mapping[str, Any]) -> Markup:
+def _risk(row: Mapping[str, Any], full: bool) -> Markup:
     price = ""
     if row.get("mitigation_usd"):
         more = ", more than it saves" if row.get("pays") is False else ""
         price = f" ({usd(row['mitigation_usd'])}{more})"
     return line(
         strong(upfirst(row["risk"])),
-        f": {chance(row['likelihood'])} probability; impact {impact(row)}. "
-        f"{sentence(row['evidence'])} ",
+        f": {chance(row['likelihood'])} probability; impact {impact(row)}. ",
+        f"{sentence(row['evidence'])} " if full else "",
         strong("Mitigation"),
         f": {row['mitigation'].replace('`', '')}{price}; {row['owner']}.",
     )
@@ -303,7 +329,7 @@ def rollout(view: View) -> Section | None:
         return None
     burn_in = f"Burn-in: {seconds(part['burn_in_s'])}, {usd(part['burn_in_usd'])}"
     blocks: list[Block] = [
-        Heading(text="Appendix G. Roll-out"),
+        Heading(text="Roll-out"),
         Heading(text=burn_in, level=3),
         _burn_in(part["burn_in"]),
         Bullets(items=[*map(sentence, part["screen"]["lines"]), _smoke(part["smoke"])]),
@@ -408,7 +434,7 @@ def evolution(view: View) -> Section | None:
             for change in part["changes"]
         ),
     )
-    blocks: list[Block] = [Heading(text="Appendix H. What breaks next"), table]
+    blocks: list[Block] = [Heading(text="What breaks next"), table]
     if part["next"]:
         first = part["next"] if isinstance(part["next"], str) else "; ".join(part["next"])
         blocks.append(Paragraph(text=line(strong("First to break"), f": {first}.")))

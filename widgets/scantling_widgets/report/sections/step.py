@@ -8,7 +8,7 @@ from markupsafe import Markup
 from scantling.base.quantities.quantity import show
 from scantling.base.show import bytes_per_s, params, seconds, share, size
 from scantling.catalogue.words import MEMORY_PARTS
-from scantling.verdict.result import HeadlineKey, figure
+from scantling.verdict.result import FigureKey, figure
 
 from ...charts.network import by_axis
 from ..blocks import Block, Bullets, Heading, Paragraph, Section, Table, columns, line, rows, strong
@@ -213,7 +213,7 @@ def planes(view: View) -> Section | None:
     if not part:
         return None
     blocks: list[Block] = [
-        Heading(text="Appendix D. Planes, and one step through them"),
+        Heading(text="Planes, and one step through them"),
         Table(
             columns=columns("Plane", "What", "Where", "Carries#", "Without it"),
             rows=rows(
@@ -325,12 +325,12 @@ def _hidden(row: Mapping[str, Any]) -> str:
 
 # ---------------------------------------------------------------- what moves the result
 def sensitivity(
-    view: View, key: HeadlineKey, title: str, variations: Sequence[Mapping[str, Any]]
+    view: View, key: FigureKey, title: str, variations: Sequence[Mapping[str, Any]]
 ) -> Section | None:
     """Each input a step down and up, the plan searched again: what becomes of the figure `key`."""
     if not variations:
         return None
-    items = [line(strong(f"{upfirst(title)} now"), f": {show(key, view.facts[key])}.")]
+    items = [line(strong(f"{upfirst(title)} now"), f": {show(key, figure(view.facts, key))}.")]
     for row in variations[:MOST_INPUTS]:
         sides = (
             f"{row[f'{side}_says'].replace('_', '-')} → {show(key, row[side])}"

@@ -1,14 +1,16 @@
-"""The first page: verdict or refusal, what to promise, what it rests on, what to decide."""
+"""The first page, which decides the purchase: go, change or no-go, likely and promise, the two best
+alternatives, three risks with who acts, what to measure first."""
 
 from collections.abc import Mapping, Sequence
-from json import dumps
 from typing import Any
 
 from markupsafe import Markup
 from scantling.base.quantities.quantity import band, show
-from scantling.base.show import chance, days, params, seconds, share, usd, value_text
-from scantling.verdict.result import figure
-from scantling.verdict.texts import verdict_sentence
+from scantling.base.records import Known
+from scantling.base.show import chance, days, params, share, usd, value_text
+from scantling.verdict.result import FixRow, LikelyRow, Narrowed, Result, figure
+from scantling.verdict.texts import cured, verdict_sentence
+from scantling.verdict.verdicts import VERDICTS, met
 
 from ...quantity_texts import plan_text
 from ..blocks import (
@@ -16,7 +18,7 @@ from ..blocks import (
     Bullets,
     Heading,
     Paragraph,
-    Pre,
+    Row,
     Section,
     Signature,
     Table,
@@ -32,7 +34,6 @@ from ..phrases import (
     fabric,
     fix_figures,
     lead,
-    nodes,
     unbroken,
     upfirst,
     verdict_means,
@@ -40,6 +41,8 @@ from ..phrases import (
 )
 from ..view import FRONT, View, headline
 
+MET = 2  # limits on the first page of a design that may be run
+MEASURED = 2  # measurements on the first page
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
 
 
@@ -69,10 +72,11 @@ def verdict(view: View) -> Section:
     sentence = verdict_sentence(a)
     blocks: list[Block] = [
         Paragraph(
-            text=line(strong(sentence.name), f": {sentence.reason}."), css=f"verdict {a['verdict']}"
+            text=line(strong(f"{decision(a)}. {sentence.name}"), f": {sentence.reason}."),
+            css=f"verdict {sentence.tone}",
         ),
         Paragraph(text=_recommended(view), css="recommended"),
-        Bullets(items=_promises(view), css="promise"),
+        Paragraph(text=_promised(view), css="promise"),
         Tiles(tiles=headline(a)),
     ]
     if a.get("measured"):
@@ -82,10 +86,18 @@ def verdict(view: View) -> Section:
     if a.get("asked"):
         asked = joined(map(_constraint, a["asked"]), "; ")
         blocks.append(Paragraph(text=line(strong("Asked for"), ": ", asked, "."), css="asked"))
-    blocks += limits("Limits", a.get("limits", ())[:FRONT])
-    blocks += changes("Nearest changes", (a.get("nearest_fixes") or ())[:FRONT])
-    blocks += changes("What this cluster can do of it", (a.get("can_do") or ())[:FRONT])
+    blocks += limits("Limits", a["limits"][: MET if met(a["verdict"]) else FRONT])
+    blocks += _alternatives(view)
     return Section(id="verdict", blocks=blocks)
+
+
+def decision(figures: Result) -> str:
+    """Go: buy it as it is asked for. Change: there is a better design, or a near one that holds.
+    No-go: neither it nor anything near it does what is asked."""
+    if met(figures["verdict"]):
+        return "Change" if figures.get("saving") else "Go"
+    fixes = figures.get("nearest_fixes") or ()
+    return "Change" if any(met(fix["verdict"]) for fix in fixes) else "No-go"
 
 
 def _recommended(view: View) -> Markup:
@@ -96,6 +108,9 @@ def _recommended(view: View) -> Markup:
             text += "; every stated constraint holds"
         if a["verdict"] == "feasible-at-risk":
             text += ", at the risk named below"
+        saving = a.get("saving")
+        if saving:
+            return line(strong("Recommended"), f": {cured(saving)}. As asked for{text}.")
         return line(strong("Recommended"), f"{text}.")
     no = strong("Not recommended as asked")
     if not a.get("nearest_fixes"):
@@ -115,29 +130,76 @@ def devices_in_use(view: View) -> str:
     return f"{show('devices_used', used)}{of}"
 
 
-def _promises(view: View) -> list[Markup]:
-    """The date and the cost to promise, and what the network costs."""
+def _promised(view: View) -> Markup:
+    """What may be promised, and what is likely."""
+    promise = view.facts.get("promise")
+    if not view.fits or not promise or not promise.get("days_p90"):
+        why = "the design names no tokens" if view.fits else "the plan does not fit in memory"
+        return line(strong("No date and no cost to promise"), f": {why}.")
+    dear = promise["cost_p90"] is not None
+    text = "To promise: " + days(promise["days_p90"])
+    text += f" and {usd(promise['cost_p90'])}" if dear else ""
+    likely = days(promise["days_p50"]) + (f" and {usd(promise['cost_p50'])}" if dear else "")
+    means = f", which nine of ten drawn runs keep; likely {likely}, which half of them keep"
+    if promise.get("deadline_kept") is not None:
+        means += f". The deadline is kept in {chance(promise['deadline_kept'])} of them"
+    if promise.get("budget_kept") is not None:
+        means += f". The budget holds in {chance(promise['budget_kept'])} of them"
+    return line(strong(text), f"{means}.")
+
+
+def _alternatives(view: View) -> list[Block]:
+    """This design and the two best beside it, with the figures that decide."""
+    if not view.rivals:
+        return []
+    a = view.facts
+    own = Row(
+        css="here",
+        cells=(
+            "This design",
+            *_figures(figure(a, "mfu_shown"), view.cluster.devices, a["likely"]),
+            VERDICTS[a["verdict"]].name,
+        ),
+    )
+    saving = a.get("saving")
+    others = [_other(f"Recommended: {saving['change']}", saving)] if saving else []
+    others += [_other(upfirst(rival["change"]), rival) for rival in view.rivals]
+    table = Table(
+        columns=columns("Design", "MFU#", "Devices#", "Days, likely#", "Cost, likely#", "Verdict"),
+        rows=[own, *others],
+        css="alternatives",
+    )
+    return [Heading(text="The two best alternatives"), table]
+
+
+def _other(name: str, fix: FixRow) -> Row:
+    """Another design than this one."""
+    figures = _figures(fix["mfu_shown"], fix["devices"], fix["likely"])
+    return Row(cells=(name, *figures, _kept(fix)))
+
+
+def _figures(mfu: Known, devices: int, likely: LikelyRow) -> tuple[str, ...]:
+    """MFU, devices, days and dollars of a design."""
+    days_and_dollars = (show(f"likely.{key}", likely[key]) for key in ("days", "cost_usd"))
+    return show("mfu_shown", mfu), whole(devices), *days_and_dollars
+
+
+def _kept(rival: FixRow) -> str:
+    """The verdict of an alternative, and which constraints it violates."""
+    missed = ", ".join(text.split(":")[0] for text in rival["missed"])
+    name = VERDICTS[rival["verdict"]].name
+    return f"{name}: {missed}" if missed else name
+
+
+def costs_around(view: View) -> list[Markup]:
+    """What the whole programme costs beside the run, and what the network does."""
     promise, planned = view.facts.get("promise"), view.facts.get("to_plan_for")
-    items = [_date(view, promise)]
+    items = []
     if view.fits and planned and promise:
         items.append(_cost(view, promise, planned))
     if view.parts["network"].get("usd"):
         items.append(_network_cost(view, bool(planned)))
     return items
-
-
-def _date(view: View, promise: Mapping[str, Any] | None) -> Markup:
-    if not view.fits or not promise or not promise.get("days_p90"):
-        why = "the design names no tokens" if view.fits else "the plan does not fit in memory"
-        return line(strong("No date and no cost to promise"), f": {why}.")
-    text = f", kept in nine of ten runs; {days(promise['days_p50'])} likely, kept in one of two"
-    if promise.get("deadline_kept") is not None:
-        text += (
-            "; with failures and risks the deadline is kept in "
-            f"{chance(promise['deadline_kept'])} of drawn runs"
-        )
-    date = strong(f"Date to promise: {days(promise['days_p90'])} after the start")
-    return line(date, f"{text}.")
 
 
 def _cost(view: View, promise: Mapping[str, Any], planned: Mapping[str, Any]) -> Markup:
@@ -148,8 +210,6 @@ def _cost(view: View, promise: Mapping[str, Any], planned: Mapping[str, Any]) ->
         f"({band('cost_usd', promise['cost_p10'], promise['cost_p90'])} in eight of ten), "
         f"{machine}, price, failures and the risks below each counted once"
     )
-    if promise.get("budget_kept") is not None:
-        text += f"; the budget holds in {chance(promise['budget_kept'])} of drawn runs"
     for row in planned["around"]:
         text += f"; {usd(row['usd'])} for {row['what']}"
     return line(strong(f"Cost to plan for: {usd(planned['total_usd'])}"), f"{text}.")
@@ -205,13 +265,15 @@ def refusal(view: View) -> Section:
     a = view.facts
     proof = a.get("limits", [])
     fixes = a.get("nearest_fixes") or []
-    said = strong("No plan can hold this model on this machine")
-    blocks: list[Block] = [Paragraph(text=said, css=f"verdict {a['verdict']}")]
+    machine = f"{whole(view.cluster.devices)} × {view.cluster.accelerator.name}"
+    said = line(
+        strong("No-go. Impossible"), f": no plan can hold this model on {machine}, {_short(proof)}."
+    )
+    blocks: list[Block] = [Paragraph(text=said, css="verdict bad")]
     if fixes:
         smallest = f": {fixes[0]['change']}; {verdict_means(fixes[0]['verdict'])}."
         text = line(strong("The smallest machine that works"), smallest)
         blocks.append(Paragraph(text=text, css="recommended"))
-    blocks.append(Pre(text=dumps(REFUSAL), css="refusal"))
     if proof:
         arithmetic = [lead(text) for text in proof if not text.startswith("leanest:")]
         blocks += [Heading(text="Arithmetic"), Bullets(items=arithmetic)]
@@ -225,49 +287,37 @@ def refusal(view: View) -> Section:
     return Section(id="refusal", blocks=blocks)
 
 
+def _short(proof: Sequence[str]) -> str:
+    """By what the model does not fit, in words: the arithmetic's own conclusion."""
+    known = dict(text.split(": ", 1) for text in proof if ": " in text)
+    if "sum" in known:
+        return f"since there is {known['sum'].replace(' > ', ' against ')}"
+    return "with everything split, recomputed and offloaded"
+
+
 def _any_plan(view: View, proof: Sequence[str]) -> Markup:
     leanest = [after_colon(text) for text in proof if text.startswith("leanest:")]
     machine = f"{whole(view.cluster.devices)} × {view.cluster.accelerator.name}"
-    what = strong(f"Any plan on {machine}, full recompute and offload included")
+    what = strong(f"Any plan on {machine}, every parallelism, full recompute and offload included")
     return line(what, f": {''.join(leanest) or 'none holds the model'}.")
 
 
-# ---------------------------------------------------------------- what it rests on
+# ---------------------------------------------------------------- risks and measurements
 def brief(view: View) -> Section:
-    """The evidence, the failures and the risks in short, for who decides."""
+    """The gravest risks with who acts, and what to measure first."""
     a = view.facts
-    items = []
-    if a.get("nearest_runs"):
-        items.append(_nearest_run(a, a["nearest_runs"][0]))
-    items.append(_failures(view))
+    blocks = _decisions(view)
     if a.get("measure_first"):
-        first = a["measure_first"][0]
-        text = f": {first['what']}; the band narrows by {share(first['narrows'])}."
-        items.append(line(strong("Find out first"), text))
-    blocks: list[Block] = [Heading(text="What it rests on"), Bullets(items=items)]
-    blocks += _decisions(view)
-    blocks += [Heading(text="To be avoided"), Bullets(items=_traps(view), css="short")]
+        blocks += [Heading(text="Measure first"), Bullets(items=_to_measure(a["measure_first"]))]
     return Section(id="brief", blocks=blocks)
 
 
-def _nearest_run(a: Mapping[str, Any], run: Mapping[str, Any]) -> Markup:
-    return line(
-        strong("Nearest published run"),
-        f": {run['model']} on {whole(run['devices'])} {run['accelerator']}, MFU "
-        f"{share(run['mfu'])} measured, {share(run['mfu_predicted'])} by this kit where it has not "
-        f"seen that site, {share(a['mfu'])} here (full attention); differences, run against plan: "
-        f"{run['differs']}.",
-    )
-
-
-def _failures(view: View) -> Markup:
-    a, e = view.facts, view.endurance
-    spare = nodes(a["spares"]) if figure(a, "spares") else "no node"
-    return line(
-        strong(f"One failure every {seconds(a['mtbf_s'])}"),
-        f": {seconds(e.get('recovery_s'))} to recover, at most {seconds(e.get('lost_work_s'))} of "
-        f"work lost, {spare} spare.",
-    )
+def _to_measure(rows: Sequence[Narrowed]) -> list[Markup]:
+    """What narrows the band most."""
+    return [
+        line(strong(upfirst(row["what"])), f": the band narrows by {share(row['narrows'])}.")
+        for row in rows[:MEASURED]
+    ]
 
 
 def _decisions(view: View) -> list[Block]:
@@ -275,14 +325,14 @@ def _decisions(view: View) -> list[Block]:
     if not risks["rows"]:
         return []
     table = Table(
-        columns=columns("Risk", "Probability, impact", "Decide", "By", "Who"),
+        columns=columns("Risk", "Probability", "Impact", "Decide", "Who"),
         rows=rows(
             (
                 upfirst(risk["risk"]),
-                f"{chance(risk['likelihood'])}, {impact(risk)}",
+                chance(risk["likelihood"]),
+                impact(risk),
                 upfirst(risk["mitigation"].replace("`", "")),
-                f"before {risk['by']}",
-                risk["owner"],
+                f"{risk['owner']}, before {risk['by']}",
             )
             for risk in risks["rows"][:FRONT]
         ),
@@ -315,14 +365,6 @@ def impact(risk: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _traps(view: View) -> list[str]:
-    items: list[str] = []
-    for trap in view.facts["avoid"][:FRONT]:
-        cost = f": {trap['cost']}" if trap.get("cost") else ""
-        items.append(line(strong(upfirst(trap["what"])), f"{cost}."))
-    return items or ["No trap tried costs this design anything."]
-
-
 def signing(view: View) -> Section:
     """Where whoever decides signs."""
-    return Section(id="signing", blocks=[Heading(text="Decision"), Signature()])
+    return Section(id="signing", blocks=[Signature()])

@@ -1,0 +1,64 @@
+"""What else could be bought: the two best designs beside the one that was asked for."""
+
+from collections.abc import Iterator
+from itertools import chain
+from math import inf
+
+from ..verdict.assessment import Assessment
+from ..verdict.result import FixRow, Saving
+from .candidates import device_change, site_changes
+from .changes import Change
+from .fixes import can_do, fixes
+from .trials import Trials, Tried
+
+TIMES = (0.5, 0.75, 1.5, 2)  # today's devices
+SHOWN = 2
+
+
+def rivals(assessment: Assessment, recommended: Saving | None = None) -> list[FixRow]:
+    """The two best designs beside this one and the recommended one, rows as of `fixes`.
+
+    Of a design that may be run: the change after which the run costs least, and the one after which
+    it ends first (throughput a device and step time where the design names no tokens or no price),
+    among other counts of its devices, precisions, batches, fabrics, chips and stacks; both keep
+    every stated constraint. Of any other: its two nearest changes, those that give nothing up
+    first.
+    """
+    if not assessment.met:
+        return [*fixes(assessment), *can_do(assessment)][:SHOWN]
+    tried = Trials(assessment)
+    tried.judge(chain(_counts(assessment), site_changes(assessment)))
+    known = recommended["set"] if recommended else None
+    able = [t for t in tried if t.feasible and t.change.set != known]
+    shown: list[Tried] = []
+    for worth in (_cost, _time):
+        best = sorted((t for t in able if t not in shown), key=worth)
+        shown += tried.verified(best, 1)
+    return [t.fix() for t in shown]
+
+
+def _counts(assessment: Assessment) -> Iterator[Change]:
+    """Other counts of the same devices, in whole nodes."""
+    if "dp" in assessment.design.plan.stated():
+        return
+    cluster = assessment.resolved.cluster
+    counts = {cluster.whole(cluster.devices * times) for times in TIMES} - {cluster.devices}
+    for count in sorted(counts):
+        yield device_change(assessment, count)
+
+
+def _cost(t: Tried) -> float:
+    """Likely dollars, what has no price last; device-seconds of a token where the design names no
+    tokens."""
+    after = t.result
+    if after.days is None:
+        return 1 / after.tokens_per_s_per_device
+    return inf if after.likely.cost_usd is None else after.likely.cost_usd
+
+
+def _time(t: Tried) -> float:
+    """Likely days; seconds of a token where the design names no tokens."""
+    after = t.result
+    if after.days is None:
+        return 1 / (after.tokens_per_s_per_device * after.devices_used)
+    return after.likely.days or inf
