@@ -130,7 +130,7 @@ def change_of(what: str, tokens: float) -> str:
 def rows_of(tokens: float, factor: float) -> str:
     """Packed rows of another length, so many that they hold as many tokens."""
     many = "twice" if factor < 1 else "half"
-    return f"packed rows of {tokens:,.0f} tokens, {many} as many"
+    return f"rows of {tokens:,.0f} tokens, {many} as many"
 
 
 def slower_plan(trainer: Trainer, best: int, other: int, k: Constants) -> str:

@@ -12,6 +12,7 @@ from .network import matrix, nodes, site, traffic
 from .plans import candidates, frontier, printed_tornado, tornado
 from .roofline import kernels, links
 from .schedule import gantt, in_flight, laid, split
+from .sides import lengths, side_memory, sides
 from .sweeps import heat, line
 
 FIGURES: tuple[Figure[Any], ...] = (
@@ -38,6 +39,9 @@ FIGURES: tuple[Figure[Any], ...] = (
     kernels,
     links,
     evidence,
+    sides,
+    side_memory,
+    lengths,
 )
 
 

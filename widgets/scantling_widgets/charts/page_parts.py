@@ -165,14 +165,15 @@ class Drop(Part):
 
 
 class Tabs(Part):
-    """Boxes of which one is in front."""
+    """Boxes of which one is in front; only those at the places `offered` can be."""
 
     KIND, HEARS = "tabs", ("selected_index",)
-    STATE = {"children": (), "titles": (), "selected_index": 0}
+    STATE = {"children": (), "titles": (), "selected_index": 0, "offered": ()}
 
     children: Sequence[Part]
     titles: Sequence[str]
     selected_index: int
+    offered: Sequence[int]
 
 
 class Link(Part):

@@ -12,15 +12,27 @@ from scantling.base.records import record
 from scantling.base.show import bytes_per_s
 from scantling.base.units import GB
 from scantling.catalogue.stacks import stacks
+from scantling.catalogue.words import Method
 from scantling.design.design import Design
 from scantling.design.fields import FieldFacts, Kind
 from scantling.design.file import inline
+from scantling.design.methods import method_of
 from scantling.design.resolved import Resolved
 
 from ..quantity_texts import at
 from . import choices
 from .choices import Option, choice, ratio_text, with_value
 from .session import Moment
+
+METHODS = {
+    Method.PRETRAIN: "pre-training",
+    Method.SFT: "fine-tuning, all weights",
+    Method.LORA: "LoRA",
+    Method.QLORA: "QLoRA, 4-bit base",
+    Method.DPO: "DPO, pairs",
+    Method.GRPO: "GRPO",
+    Method.PPO: "PPO, with a critic",
+}
 
 
 @record
@@ -310,6 +322,15 @@ class StackList(Control):
             value = value.get("id") or value["like"]
         options = [choice(None, "none"), *word_choices(stacks())]
         return self._list(now, value, options, pinned=value is not None, wide=True)
+
+
+@record
+class MethodList(Control):
+    """What is trained, and on what."""
+
+    def state(self, now: Moment) -> ControlState:
+        options = [choice(method.value, text) for method, text in METHODS.items()]
+        return self._list(now, method_of(now.design).value, options)
 
 
 @record

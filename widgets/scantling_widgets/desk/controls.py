@@ -1,12 +1,12 @@
 """The controls of the form, group by group: what each is called, and which field it stands for."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cache
 
 from scantling import catalogue
 from scantling.base.records import record
 from scantling.base.units import GB
-from scantling.catalogue.words import PRECISIONS
+from scantling.catalogue.words import ADAPTED, POLICIES, PRECISIONS, Method
 from scantling.design.constraints import CONSTRAINTS
 from scantling.design.resolved import Resolved
 
@@ -16,6 +16,7 @@ from .control import (
     Control,
     Entry,
     FabricList,
+    MethodList,
     ModelList,
     NetworkRate,
     OneOf,
@@ -26,6 +27,10 @@ from .control import (
     word_choices,
 )
 
+EVERY = frozenset(Method)
+FROM_THE_START = (Method.PRETRAIN,)
+NOT_OF_POLICIES = ("job.tokens", "job.seq_len", "job.global_batch")
+FINE_TUNED = tuple(method for method in Method if method not in (*POLICIES, *FROM_THE_START))
 _MOST_DEVICES = 262_144
 
 
@@ -35,6 +40,7 @@ class Group:
 
     title: str
     controls: tuple[Control, ...]
+    methods: Container[Method] = EVERY  # that have a use for them
 
 
 # ---------------------------------------------------------------- ladders and lists
@@ -179,6 +185,15 @@ _CAUSES = {
     "maintenance": "Maintenance",
 }
 
+_METHOD = MethodList(
+    field="job.method",
+    label="Method",
+    help=(
+        "What is trained: a model from the start, all its weights or adapters on samples, or a "
+        "policy on samples of its own. Another method takes away what it has no use for."
+    ),
+)
+
 _DESIGN: tuple[Control, ...] = (
     OneOf(
         field="example",
@@ -186,6 +201,7 @@ _DESIGN: tuple[Control, ...] = (
         help="Designs of the gallery: published runs and reference cases.",
         rows=_examples,
     ),
+    _METHOD,
     ModelList(
         field="model",
         label="Model",
@@ -288,6 +304,48 @@ _DESIGN: tuple[Control, ...] = (
     ),
     Entry(field="constraints.deadline_days", label="Deadline"),
     Entry(field="constraints.budget_usd", label="Budget"),
+)
+
+_ADAPTERS: tuple[Control, ...] = (
+    Entry(field="job.adapter.rank", label="Rank"),
+    Entry(field="job.adapter.targets", label="Targets"),
+    Entry(field="job.adapter.base_bits", label="Bits of the base"),
+)
+_SAMPLES: tuple[Control, ...] = (
+    Rate(field="job.data.samples", label="Samples", low=1e3, high=1e8, unit="samples"),
+    Rate(field="job.data.mean_tokens", label="Mean length", low=100, high=1e5, unit="tokens"),
+    Entry(field="job.data.p95_tokens", label="95 % are below"),
+    Entry(field="job.data.packed", label="Packed"),
+    Entry(field="job.data.epochs", label="Passes"),
+)
+_ROLLOUT: tuple[Control, ...] = (
+    Rate(
+        field="job.rollout.mean_response", label="Response, mean", low=100, high=1e5, unit="tokens"
+    ),
+    Rate(field="job.rollout.max_response", label="Response, cap", low=500, high=1e6, unit="tokens"),
+    Rate(field="job.rollout.tail", label="Tail of lengths", low=0.1, high=2, unit="ratio"),
+    Entry(field="job.rollout.prompts", label="Prompts"),
+    Entry(field="job.rollout.samples", label="Samples each"),
+    Entry(field="job.rollout.colocated", label="Shared"),
+    Entry(field="job.rollout.devices", label="Generate on", figure="rollout.devices"),
+    Entry(field="job.rollout.tp", label="TP, engine", figure="rollout.tp"),
+    Entry(field="job.rollout.lag", label="Samples lag", figure="rollout.lag"),
+    Entry(field="job.rollout.updates", label="Updates"),
+    Entry(field="job.rollout.steps", label="Steps"),
+    Entry(field="job.rollout.mean_prompt", label="Mean prompt"),
+    Entry(field="job.rollout.engine", label="Engine"),
+    Entry(field="job.rollout.dp", label="Replicas", figure="rollout.dp"),
+    Entry(field="job.rollout.ep", label="EP, engine"),
+    Entry(field="job.rollout.precision", label="Format"),
+    Entry(field="job.rollout.kv_fraction", label="Memory share"),
+    Entry(field="job.rollout.reference", label="Reference"),
+    Entry(field="job.rollout.critic", label="Critic"),
+    Entry(field="job.rollout.redraw", label="Redrawn"),
+    Entry(field="job.rollout.reward.kind", label="Judged by"),
+    Entry(field="job.rollout.reward.model", label="Reward model"),
+    Entry(field="job.rollout.reward.seconds", label="Judge's wait"),
+    Entry(field="job.rollout.environment_s", label="Tools' wait"),
+    Entry(field="job.rollout.weight_sync", label="Weight sync", figure="rollout.weight_sync"),
 )
 
 _PLAN: tuple[Control, ...] = (
@@ -729,10 +787,13 @@ _CORPUS: tuple[Control, ...] = (
 
 GROUPS = (
     Group(title="Design", controls=_DESIGN),
+    Group(title="Adapters", controls=_ADAPTERS, methods=ADAPTED),
+    Group(title="Samples", controls=_SAMPLES, methods=FINE_TUNED),
+    Group(title="Rollout", controls=_ROLLOUT, methods=POLICIES),
     Group(title="Plan: auto is searched", controls=_PLAN),
     Group(title="Job", controls=_JOB),
     Group(title="Site", controls=_SITE),
-    Group(title="Training over several sites", controls=_SEVERAL_SITES),
+    Group(title="Training over several sites", controls=_SEVERAL_SITES, methods=FROM_THE_START),
     Group(title="Further constraints", controls=_CONSTRAINTS),
     Group(title="Failures, prices, measured", controls=_FAILURES_PRICES_MEASURED),
     Group(title="Checkpoints", controls=_CHECKPOINTS),
@@ -741,7 +802,7 @@ GROUPS = (
     Group(title="Owned machine", controls=_OWNED),
     Group(title="Plan in detail, software", controls=_PLAN_IN_DETAIL_SOFTWARE),
     Group(title="Model shape", controls=_MODEL_SHAPE),
-    Group(title="Corpus", controls=_CORPUS),
+    Group(title="Corpus", controls=_CORPUS, methods=FROM_THE_START),
 )
 
 # ---------------------------------------------------------------- what stands where

@@ -5,9 +5,9 @@ from functools import partial
 from os import PathLike
 from pathlib import Path
 
-from scantling.api import Assessment
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
+from scantling.design.methods import untuned
 from scantling.plans.prepare import prepare
 from scantling.verdict.result import figure
 
@@ -20,7 +20,7 @@ from .pane import Act, Pane
 from .panels import panels
 from .panels.report import names_no_file
 from .panes import ControlsPane, HeadlinePane, MemoryPane, StepPane, StoryPane
-from .session import Judge, Openable, Session, assess
+from .session import Answer, Judge, Openable, Session, assess
 
 _REFER, _CLEAR = "Set reference", "Clear reference"
 
@@ -102,6 +102,7 @@ class DeskPane(Pane):
             children=[panel.root for panel in self.panels],
             titles=[panel.title for panel in self.panels],
         )
+        self._offer_tabs()
         self.tabs.on("selected_index", lambda _: self.act(self._show_tab))
         right = box(
             "sd-right",
@@ -125,9 +126,9 @@ class DeskPane(Pane):
         self.session.design = design
 
     @property
-    def result(self) -> Assessment:
-        """The assessment of the design on the desk."""
-        return self.session.result
+    def result(self) -> Answer:
+        """What is said of the design on the desk."""
+        return self.session.now.result
 
     # ------------------------------------------------------------ the address of the page
     def greeted(self, message: Message) -> None:
@@ -149,11 +150,12 @@ class DeskPane(Pane):
     def _check(self, design: Design) -> None:
         if served():
             names_no_file(design, self.design)
-        prepare(design)
+        prepare(untuned(design))
 
     # ------------------------------------------------------------ what is shown
     def show(self) -> None:
         session, form = self.session, self.controls.form
+        self._offer_tabs()
         self.headline.show()
         self.memory_card.show()
         self.step_card.show()
@@ -169,6 +171,14 @@ class DeskPane(Pane):
             self._show_tab()
         self.headline.show_fault()  # of a tab, too
         self._save()
+
+    def _offer_tabs(self) -> None:
+        """Offer the tabs that have something to say of the method on the desk."""
+        tuned = self.session.now.tuned is not None
+        offered = [place for place, panel in enumerate(self.panels) if panel.answers(tuned)]
+        self.tabs.offered = offered
+        if self.tabs.selected_index not in offered:
+            self.tabs.selected_index = offered[0]
 
     def _show_tab(self) -> None:
         if self.tabs.selected_index is not None:

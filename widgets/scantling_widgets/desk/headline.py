@@ -11,6 +11,9 @@ from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, figure_texts
 from scantling.verdict.texts import cured, verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, Verdict, met
+from scantling_posttrain.answer_lines import goodput_text, memory_text, run_text
+from scantling_posttrain.posttrained import Posttrained
+from scantling_posttrain.texts import PARTS, PHASES
 
 from .. import quantity_texts
 from ..quantity_texts import at, band, fits, in_text, share, show, split, withheld
@@ -64,6 +67,12 @@ CARDS = (
     Card("goodput", "Goodput", True),
     Card("checkpoint_interval_s", "Checkpoint interval", None),
 )
+# of a design that tunes a trained model
+TUNED_CARDS = (
+    CARDS[0],
+    Card("tokens_per_s_per_device", "Tokens/s a device", True),
+    *(card for card in CARDS if card.key not in ("verdict", "mfu_shown", "bubble_fraction")),
+)
 # what makes a feasible design less than that, by the start of its limit
 _LESS_THAN_FEASIBLE = {
     "tight": "Fits, tight",
@@ -92,7 +101,7 @@ def over(figures: Figures) -> bool:
 def cards(figures: Figures, reference: Figures | None = None) -> list[dict[str, Any]]:
     """One item per headline number: value, unit, band or remark, difference from the reference."""
     out = []
-    for card in CARDS:
+    for card in TUNED_CARDS if is_tuned(figures) else CARDS:
         number = _verdict(figures) if card.key == "verdict" else _number(card.key, figures)
         item: dict[str, Any] = {"key": card.key, "label": card.name, **number._asdict()}
         if reference and not withheld(figures, card.key) and not withheld(reference, card.key):
@@ -101,6 +110,11 @@ def cards(figures: Figures, reference: Figures | None = None) -> list[dict[str, 
             item |= {"delta": change.text, "sense": change.sense}
         out.append(item)
     return out
+
+
+def is_tuned(figures: Figures) -> bool:
+    """Whether figures are those of a design that tunes a trained model."""
+    return "plan" in figures and "step_breakdown_s" not in figures
 
 
 def _number(key: FigureKey, figures: Figures) -> Number:
@@ -289,6 +303,8 @@ def explanation(
     it.
     """
     figures = session.now.figures
+    if session.now.tuned is not None:
+        return _of_tuned(session.now.tuned, figures, key)
     if alone:
         row = {
             "plan": facts or None,
@@ -316,6 +332,30 @@ def explanation(
         if change.text:
             out["lines"].append(("Reference", f"{in_text(before, key)}; now {change.text}"))
     return out
+
+
+def _of_tuned(tuned: Posttrained, figures: Figures, key: str) -> Opened:
+    """What a number of a design that tunes a trained model opens to: what it is made of."""
+    lines: list[tuple[str, str]] = []
+    match key:
+        case "step_s" | "tokens_per_s_per_device":
+            names, times = (
+                (PHASES, tuned.phases_s) if tuned.rollout else (PARTS, tuned.step_parts_s)
+            )
+            lines += [(names[part], seconds(time)) for part, time in times.items() if time]
+            lines += [("Why", text) for text in tuned.why]
+        case "verdict":
+            lines += [("Memory", memory_text(tuned))] if tuned.plan else []
+            lines += [("Limit", text) for text in tuned.limits]
+            lines += [("To be settled", text) for text in tuned.asks]
+        case "likely.days" | "likely.cost_usd":
+            lines.append(("Run", run_text(tuned) or "the design names no end"))
+        case "goodput" | "checkpoint_interval_s":
+            lines.append(("Failures", goodput_text(tuned)))
+    spread = band_of(figures, "step_s")
+    if key == "step_s" and spread:
+        lines.append(("80 % interval", spread))
+    return Opened(title=quantity_texts.label(key), value=in_text(figures, key), lines=lines)
 
 
 def _deciding(figures: Figures) -> list[tuple[str, str]]:

@@ -8,9 +8,11 @@ from typing import Any
 from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.base.records import record
+from scantling.catalogue.words import ADAPTED, POLICIES, Method
 from scantling.design.design import Design
 from scantling.design.fields import Section
 from scantling.design.file import load
+from scantling.design.methods import method_of
 from scantling.design.pins import pins_from
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.space import DEFAULT
@@ -18,7 +20,7 @@ from scantling.plans.space import DEFAULT
 from .amounts import number
 from .choices import Option
 from .control import ControlState, facts_of, words_of
-from .controls import GROUPS, PINS, Group
+from .controls import EVERY, FINE_TUNED, GROUPS, NOT_OF_POLICIES, PINS, Group
 from .session import Moment, Refusal, Session
 
 Reasons = Mapping[Any, str]  # a value of a control -> why the design cannot take it
@@ -59,8 +61,15 @@ def groups(
     """The inputs of the desk, all or those of some `fields` in their order, filled from the design
     that is on it; `reasons` says for a field which values it cannot take."""
     if fields is None:
-        out = [_state(session, reasons or {}, group) for group in GROUPS]
-        out = [replace(group, folded=place >= _UNFOLDED) for place, group in enumerate(out)]
+        method = method_of(session.now.design)
+        own = [group for group in GROUPS if method in group.methods]
+        out = [
+            replace(
+                _state(session, reasons or {}, group),
+                folded=place >= _UNFOLDED and group.methods is EVERY,
+            )
+            for place, group in enumerate(own)
+        ]
     else:
         controls = {control.field: control for group in GROUPS for control in group.controls}
         group = Group(title="", controls=tuple(controls[field] for field in fields))
@@ -69,7 +78,10 @@ def groups(
 
 
 def _state(session: Session, reasons: Mapping[str, Reasons], group: Group) -> GroupState:
-    states = (control.state(session.now) for control in group.controls)
+    unused = NOT_OF_POLICIES if method_of(session.now.design) in POLICIES else ()
+    states = (
+        control.state(session.now) for control in group.controls if control.field not in unused
+    )
     pinned = bool(group.title) and group.controls[0].field in PINS
     return GroupState(
         title=group.title,
@@ -121,7 +133,7 @@ def refusals(now: Moment, field: str) -> dict[Any, str]:
     reason in a few words."""
     out: dict[Any, str] = {}
     pin = PINS.get(field)
-    if pin is None:
+    if pin is None or now.tuned is not None:
         return out
     design, phase = now.resolved, now.resolved.main_phase
     for value in words_of(field) or pin.ways(design):
@@ -141,6 +153,8 @@ def changes(now: Moment, field: str, value: Any) -> dict[str, Any]:
     model = now.resolved.model
     if field == "model":
         return {field: value} if value else {}
+    if field == "job.method":
+        return _method(now, Method(value))
     if field == "model.size":
         size = number(field, value) if isinstance(value, str) else value
         return _by_size(size, model.experts, model.top_k)
@@ -157,6 +171,20 @@ def changes(now: Moment, field: str, value: Any) -> dict[str, Any]:
         value = _typed(field, value)
     instead = {} if value is None else _instead(field)
     return {**instead, field: value}
+
+
+def _method(now: Moment, method: Method) -> dict[str, Any]:
+    """Another method, without what it has no use for; tokens, phases and a pre-training's batch are
+    not those of a fine-tune."""
+    pretrained = Method.PRETRAIN in (method, method_of(now.design))
+    uses = {
+        "adapter": method in ADAPTED,
+        "rollout": method in POLICIES,
+        "data": method in FINE_TUNED,
+        **dict.fromkeys(("tokens", "phases", "seq_len", "global_batch"), not pretrained),
+    }
+    gone = {f"job.{name}": None for name, used in uses.items() if not used}
+    return {**gone, "job.method": None if method is Method.PRETRAIN else method.value}
 
 
 def _typed(field: str, text: str) -> Any:

@@ -5,9 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypedDict
 
 from scantling.advise.explanation import Opened
+from scantling.base.show import seconds, size
+from scantling_posttrain.posttrained import Posttrained
 
 from ..charts.page_parts import Part
 from ..charts.palette import MEMORY, STEP, Swatch
+from ..charts.sides import CACHED, HELD, PART, PHASE
 from ..quantity_texts import share, show
 
 Facts = Mapping[str, Any]  # figures by name
@@ -116,6 +119,27 @@ def step(figures: Facts) -> list[Entry]:
     total, parts = figures["step_s"], figures["step_breakdown_s"]
     lines = _entries(STEP, parts, "step_breakdown_s", lambda s: share(s / total) if s else "none")
     return [line for line in lines if not line["nil"]]
+
+
+def sides(tuned: Posttrained) -> list[Entry]:
+    """The phases of a policy step, or the parts of a fine-tuning step, with their times."""
+    parts, amounts = (PHASE, tuned.phases_s) if tuned.rollout else (PART, tuned.step_parts_s)
+    return [
+        entry(hue, name, seconds(amounts[key]))
+        for key, (name, hue) in parts.items()
+        if amounts.get(key)
+    ]
+
+
+def side_memory(tuned: Posttrained) -> list[Entry]:
+    """What the trainer holds on a device, and beside it the engine."""
+    held = tuned.memory_bytes
+    lines = [entry(hue, name, size(held[key])) for key, (name, hue) in HELD.items()]
+    if tuned.rollout is not None:
+        engine = tuned.rollout["memory_bytes"]
+        hue = CACHED["keys_values"].colour
+        lines.append(entry(hue, "Keys and values, rollout", size(engine["keys_values"])))
+    return lines
 
 
 def _entries(

@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 from scantling.base.errors import DesignError, closest
 from scantling.design.design import Design
 from scantling.verdict.result import band_of
+from scantling_posttrain.posttrained import Posttrained
 
 from ..charts import memory_step
 from ..charts.figure import Figure
 from ..charts.livechart import LiveChart
 from ..charts.page_parts import Button, Message
+from ..charts.sides import side_memory, sides
 from . import boxes, headline, inputs, legend, story
 from .background import Waiting, in_background
 from .boxes import box
@@ -22,6 +24,7 @@ from .pane import Pane
 from .session import Fields, Session
 
 _FIRST = "Move an input or take a suggestion: what it does, and what then takes most, is said here."
+_FORMULAS = "Each part with its formula"
 _IDLE_S = 1.5  # without a change, until moves are tried
 
 
@@ -113,6 +116,8 @@ class HeadlinePane(Pane):
         state, start, sentence = headline.message(now.figures, self.session.refusal)
         if not (now.advised or now.quick):
             sentence = f"{sentence} What would help is being worked out.".lstrip()
+        if now.tuned is not None and now.tuned.asks and self.session.refusal is None:
+            sentence = f"{sentence} To be settled: {now.tuned.asks[0]}".lstrip()
         self.line.value = (
             f'<div class="sd-line" role="status" tabindex="0" data-state="{state}"><span '
             f'title="{boxes.escape(sentence)}"><b>{boxes.escape(start)}</b> '
@@ -153,13 +158,41 @@ class PicturePane(Pane):
 
     see: ClassVar[str]  # what to see here
 
-    def __init__(self, session: Session, figure: Figure[...]) -> None:
+    def __init__(
+        self, session: Session, figure: Figure[...], sides: Figure[[Posttrained | None]]
+    ) -> None:
         super().__init__(session)
         self.figure, self.chart = figure, figure.live()
+        self.sides, self.side_chart = sides, sides.live()
         self.key = legend.Key(partial(headline.explanation, session))
         self.root = self.card = boxes.card(figure.title, self.chart, self.key, see=self.see)
+        self._whole = self.card.children
+        self._by_side = (self.side_chart, self.key)
 
     def show(self) -> None:
+        tuned = self.session.now.tuned
+        self.card.children = self._whole if tuned is None else self._by_side
+        self.card.title = self.figure.title if tuned is None else self.sides.title
+        if tuned is not None:
+            self._show_sides(tuned)
+        else:
+            self._show_whole()
+
+    def _show_sides(self, tuned: Posttrained) -> None:
+        """Rollout and trainer of a design that tunes a trained model."""
+        self.card.note = ""
+        if tuned.plan is None:
+            _show_lines(self.side_chart, [self.sides.empty, *tuned.limits])
+            self.key.show([])
+            return
+        self.sides.show(self.side_chart, self.session.now.figures, tuned)
+        self.show_key_of(tuned)
+
+    def show_key_of(self, tuned: Posttrained) -> None:
+        """Name and amount of each part of rollout and trainer."""
+        raise NotImplementedError
+
+    def _show_whole(self) -> None:
         figures, reference = self.session.now.figures, self.session.reference
         if not figures.get("plan"):
             _show_lines(self.chart, self.lines(figures))
@@ -185,7 +218,7 @@ class MemoryPane(PicturePane):
     see = "The tallest stage decides: how far it stays below the line, and of what it is made."
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session, memory_step.memory)
+        super().__init__(session, memory_step.memory, side_memory)
 
     def lines(self, figures: headline.Figures) -> list[str]:
         return [self.figure.empty, *map(str, figures["limits"])]
@@ -195,6 +228,11 @@ class MemoryPane(PicturePane):
         self.key.show(legend.memory(worst), worst)
         self.card.note = f"legend shows stage {worst['stage']} (peak)"
 
+    def show_key_of(self, tuned: Posttrained) -> None:
+        self.key.title = ""
+        self.key.show(legend.side_memory(tuned))
+        self.card.note = "red line: what a program can have"
+
 
 class StepPane(PicturePane):
     """One step in time, part by part."""
@@ -202,17 +240,24 @@ class StepPane(PicturePane):
     see = "Blue is the model's own arithmetic; every other part is time to win."
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session, memory_step.step)
-        self.key.title = "Each part with its formula"
+        super().__init__(session, memory_step.step, sides)
+        self.key.title = _FORMULAS
 
     def lines(self, figures: headline.Figures) -> list[str]:
         fixes = [headline.fix_text(fix) for fix in figures["nearest_fixes"]]
         return [f"{self.figure.empty} What would help:" if fixes else self.figure.empty, *fixes]
 
     def show_key(self, figures: headline.Figures) -> None:
+        self.key.title = _FORMULAS
         self.key.show(legend.step(figures))
         spread = band_of(figures, "step_s")
         self.card.note = f"bar: {spread}, 80 % prediction interval" if spread else ""
+
+    def show_key_of(self, tuned: Posttrained) -> None:
+        self.key.title = ""
+        self.key.show(legend.sides(tuned))
+        spread = band_of(self.session.now.figures, "step_s")
+        self.card.note = f"red line: one step; bar: {spread}, 80 % prediction interval"
 
 
 def _show_lines(chart: LiveChart, lines: Sequence[str]) -> None:
@@ -249,7 +294,7 @@ class StoryPane(Pane):
         if self._timer is not None:
             self._timer.cancel()
         page = self.root.page
-        if page is not None and page.seen:
+        if self.session.now.tuned is None and page is not None and page.seen:
             self._timer = in_background(self._try_moves(), _IDLE_S)
 
     def _try_moves(self) -> Iterator[None]:

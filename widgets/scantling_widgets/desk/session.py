@@ -20,15 +20,20 @@ from scantling.api import Assessment
 from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.design.design import Design
+from scantling.design.methods import is_posttraining, refuse_posttraining, untuned
 from scantling.design.resolved import Resolved
+from scantling.plans.prepare import prepare
 from scantling.plans.space import COARSE
 from scantling.verdict.result import Result
+from scantling_posttrain.answering import posttrain
+from scantling_posttrain.posttrained import Posttrained
 
 from .. import shipped_files
 from . import link
 from .background import in_background
 
-Judge = Callable[[Design, bool], Assessment]  # of a design, and whether quickly
+Answer = Assessment | Posttrained  # of a design that trains from the start, or tunes a model
+Judge = Callable[[Design, bool], Answer]  # of a design, and whether quickly
 Fields = Mapping[str, Any]  # path of the design -> value, None where it is taken away
 Openable = Design | str | Path  # a design, the path of its file, or its link
 
@@ -36,6 +41,7 @@ _UNDO_STEPS = 200
 _SLOW_S = 0.06  # a full search that takes longer waits until the control is let go
 _MANY_PLANS = 100_000  # legal plans of a design whose advice, a dozen further searches, comes later
 _ADVICE_S = 0.4  # without a change, until advice that comes later is worked out
+_OF_TRAINER = ("job.seq_len", "job.global_batch")  # fields that a tuned design may leave out
 _ONE_MOVE_S = 0.8  # changes of one field closer together than this are one step: a drag, not forty
 
 
@@ -46,10 +52,23 @@ class Moment:
 
     design: Design
     resolved: Resolved
-    result: Assessment
+    result: Answer
     figures: Result
     quick: bool = False  # from a coarse search, while a control is being dragged
     advised: bool = True  # or advice is still worked out
+
+    @property
+    def tuned(self) -> Posttrained | None:
+        """The answer to a design that tunes a trained model; None of any other."""
+        return self.result if isinstance(self.result, Posttrained) else None
+
+    @property
+    def assessment(self) -> Assessment:
+        """The assessment of a design that trains from the start. Raises DesignError of another."""
+        if isinstance(self.result, Posttrained):
+            refuse_posttraining(self.design)
+            raise AssertionError("a design that tunes is refused above")
+        return self.result
 
 
 @record
@@ -73,13 +92,33 @@ class Kept:
     figures: Result
 
 
-def assess(design: Design, quick: bool = False) -> Assessment:
+def assess(design: Design, quick: bool = False) -> Answer:
     """The default judge: the library's own; `quick` searches the coarse space."""
+    if is_posttraining(design):
+        return posttrain(design)
     return scantling.assess(design, space=COARSE) if quick else scantling.assess(design)
 
 
-def _advice_takes_long(result: Assessment) -> bool:
+def figures_of(result: Answer, advice: bool = True) -> Result:
+    """An answer as plain data; that to a tuned model always has its advice."""
+    if isinstance(result, Posttrained):
+        return result.as_dict()
+    return result.as_dict(advice=advice)
+
+
+def resolved_of(result: Answer) -> Resolved:
+    """The records of a design with every default filled in; of one that tunes a trained model its
+    machine, the model, and the sequences of its trainer."""
+    if not isinstance(result, Posttrained):
+        return result.resolved
+    taken = {one.field: one.value for one in result.assumed if one.field in _OF_TRAINER}
+    return prepare(untuned(result.design).change(taken))
+
+
+def _advice_takes_long(result: Answer) -> bool:
     """Whether advice is worked out after the figures are shown: each of its changes is a search."""
+    if isinstance(result, Posttrained):
+        return False
     if not result.phases:
         return result.resolved.model.experts > 0
     return sum(one.search.legal for one in result.phases) > _MANY_PLANS
@@ -120,7 +159,9 @@ class Session(traitlets.HasTraits):
     """
 
     design: traitlets.Instance[Design] = traitlets.Instance(Design)
-    result: traitlets.Instance[Assessment] = traitlets.Instance(Assessment, read_only=True)
+    result = traitlets.Union(
+        [traitlets.Instance(Assessment), traitlets.Instance(Posttrained)], read_only=True
+    )
     computing = traitlets.Bool(False, read_only=True)
 
     def __init__(self, design: Openable | None = None, judge: Judge = assess) -> None:
@@ -153,14 +194,15 @@ class Session(traitlets.HasTraits):
         try:
             result = self.judge(design, quick)
             advised = not quick and not _advice_takes_long(result)
-            figures = result.as_dict(advice=advised)
+            figures = figures_of(result, advised)
+            resolved = resolved_of(result)
         finally:
             self.set_trait("computing", False)
         if not quick:
             self._full_s = monotonic() - begin
         return Moment(
             design=design,
-            resolved=result.resolved,
+            resolved=resolved,
             result=result,
             figures=figures,
             quick=quick,
@@ -315,7 +357,7 @@ class Session(traitlets.HasTraits):
         while self._advising:
             moment = self.now
             try:
-                figures = moment.result.as_dict()
+                figures = figures_of(moment.result)
             except Exception as error:  # shown on the desk, which goes on without advice
                 self.report(error)
                 figures = moment.figures

@@ -108,7 +108,7 @@ def _figures(before: Figures, now: Figures) -> str:
 def trials(judge: Judge, moment: Moment) -> Iterator[Trial]:
     """The changes that a planner would try on a design that meets its constraints: half and twice
     the devices, and those of the library."""
-    known = [(change.text, change.set) for change in candidates.site_changes(moment.result)]
+    known = [(change.text, change.set) for change in candidates.site_changes(moment.assessment)]
     for text, fields in (*_scaled(moment.resolved.cluster), *known[:_MOST_TRIED]):
         after = assessed(judge, moment.design, fields)
         if after is not None:

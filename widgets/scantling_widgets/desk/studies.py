@@ -19,7 +19,7 @@ from . import choices, inputs
 from .choices import Option
 from .control import Control, ControlState
 from .controls import control_of
-from .session import Fields, Judge, Moment, Session
+from .session import Fields, Judge, Moment, Session, figures_of
 
 Figures = Result
 
@@ -50,7 +50,7 @@ def assessed(judge: Judge, design: Design, fields: Fields) -> Figures | None:
     """The assessment of a changed copy as plain data; None where the design does not allow the
     change."""
     try:
-        return judge(design.change(fields), False).as_dict(advice=False)
+        return figures_of(judge(design.change(fields), False), advice=False)
     except DesignError:
         return None
 

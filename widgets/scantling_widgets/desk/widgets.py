@@ -12,7 +12,6 @@ from typing import Any
 
 import anywidget
 from ipywidgets import Layout
-from scantling.api import Assessment
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
 
@@ -24,7 +23,7 @@ from .desk import DeskPane
 from .pane import Pane
 from .panels.plans import Plans as PlansPanel
 from .panes import ControlsPane, HeadlinePane, MemoryPane, StepPane
-from .session import Judge, Openable, Session, assess
+from .session import Answer, Judge, Openable, Session, assess
 
 
 class PaneWidget(anywidget.AnyWidget):
@@ -137,9 +136,9 @@ class Desk(PaneWidget):
         self.session.design = design
 
     @property
-    def result(self) -> Assessment:
-        """The assessment of the design on the desk."""
-        return self.session.result
+    def result(self) -> Answer:
+        """What is said of the design on the desk."""
+        return self.session.now.result
 
 
 def open_desk(design: Openable | None = None, *, judge: Judge = assess) -> Desk:

@@ -143,7 +143,7 @@ kinds.tabs = ({ model, el, draw }) => {
     return panel;
   });
   bar.addEventListener("keydown", event => {
-    const all = [...bar.children], at = all.indexOf(document.activeElement), last = all.length - 1;
+    const all = [...bar.children].filter(tab => !tab.hidden), at = all.indexOf(document.activeElement), last = all.length - 1;
     const to = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last }[event.key];
     if (to === undefined) return;
     event.preventDefault();
@@ -153,9 +153,10 @@ kinds.tabs = ({ model, el, draw }) => {
     const chosen = i === model.get("selected_index");
     bar.children[i].setAttribute("aria-selected", String(chosen));
     bar.children[i].tabIndex = chosen ? 0 : -1;
+    bar.children[i].hidden = !model.get("offered").includes(i);
     panel.hidden = !chosen;
   });
-  model.on("change:selected_index", fill);
+  model.on("change:selected_index change:offered", fill);
   fill();
 };
 

@@ -13,6 +13,7 @@ from .report import Report
 from .roofline import Roofline
 from .schedule import Schedule
 from .sensitivity import Sensitivity
+from .tuning import Tuning
 
 # in the order in which people ask
 _KINDS: tuple[type[Panel], ...] = (
@@ -25,6 +26,7 @@ _KINDS: tuple[type[Panel], ...] = (
     Sensitivity,
     Compare,
     Evidence,
+    Tuning,
     Report,
 )
 

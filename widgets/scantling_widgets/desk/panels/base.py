@@ -1,6 +1,7 @@
 """What every tab has in common."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from functools import partial
 from typing import Any, ClassVar
 
@@ -23,11 +24,20 @@ _NO_PLAN = (
 _OVER = "<p>The plan does not fit into memory: there is no run, and nothing to count of it.</p>"
 
 
+class Methods(Enum):
+    """Designs that a tab has something to say of."""
+
+    PRETRAINING = "train from the start"
+    TUNING = "tune a trained model"
+    ALL = "all"
+
+
 class Panel(Pane):
     """A tab. `build` makes its parts once, `draw` puts the session's current design into them."""
 
     title: ClassVar[str] = ""
     always: ClassVar[bool] = False  # whether it has something for a design that no plan can hold
+    methods: ClassVar[Methods] = Methods.PRETRAINING  # of which it says something
     of_a_run: ClassVar[bool] = False  # whether it speaks of a run, which needs a plan that fits
     charts: ClassVar[Iterable[Figure[...]]] = ()  # the charts that it may show
 
@@ -46,6 +56,11 @@ class Panel(Pane):
     def choose(self, fields: Fields) -> bool:
         """Change fields of the design on the desk, as a click in a tab does."""
         return self.session.change(fields)
+
+    @classmethod
+    def answers(cls, tuned: bool) -> bool:
+        """Whether it has something to say of a design that tunes a trained model, or of others."""
+        return cls.methods in (Methods.ALL, Methods.TUNING if tuned else Methods.PRETRAINING)
 
     @property
     def figures(self) -> Result:

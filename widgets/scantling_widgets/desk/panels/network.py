@@ -102,7 +102,7 @@ class Network(Panel):
         ]
 
     def draw(self) -> None:
-        figures, result = self.figures, self.now.result
+        figures, result = self.figures, self.now.assessment
         self.placement, network = (part(result, n).as_dict() for n in ("placement", "network"))
         self._show_nodes()
         matrix.show(self.matrix, figures, network=network)

@@ -96,7 +96,7 @@ class Reliability(Panel):
         ]
 
     def draw(self) -> None:
-        result = self.now.result
+        result = self.now.assessment
         goodput.show(self.curve, self.figures)
         badput.show(self.lost, self.figures)
         spares.show(self.spares, self.figures, waiting=waiting(result.endurance))

@@ -34,7 +34,7 @@ from .. import boxes, link, panel_tables, rendered_files
 from ..background import Job
 from ..page_table import Cell, cell
 from ..rendered_files import Files
-from .base import Panel
+from .base import Methods, Panel
 from .compare import banded
 
 _LOG = (
@@ -61,6 +61,7 @@ def _status(text: str) -> str:
 class Report(Panel):
     title = "File and report"
     always = True
+    methods = Methods.ALL
     _saved: Path | None = None  # the file that stands for the design on the desk
 
     def build(self) -> Sequence[Part]:
@@ -94,6 +95,37 @@ class Report(Panel):
         self.worth = self.list_of(panel_tables.TO_MEASURE)
         self._buttons()
         self._jobs()
+        self.measure_card = boxes.card(
+            "Measure first",
+            self.measures,
+            self.measures_job,
+            self.measures_download,
+            self.measures_status,
+            self.worth,
+            see="Two hours on two nodes, in the order in which they narrow days and dollars; the "
+            "kit's learn.sh makes of them what the design then holds.",
+        )
+        self.learn_card = boxes.card(
+            "Learn from a log",
+            self.about_log,
+            self.log,
+            self.dropped,
+            boxes.row(self.learn),
+            self.log_download,
+            self.log_status,
+            self.learnt,
+        )
+        self.kit_card = boxes.card(
+            "Launch kit",
+            self.about_kit,
+            self.to,
+            self.on,
+            self.kit,
+            self.kit_job,
+            self.kit_download,
+            self.kit_status,
+            self.files,
+        )
         return [
             boxes.columns(
                 boxes.card(
@@ -107,26 +139,8 @@ class Report(Panel):
                         self.file_download,
                         self.file_status,
                     ),
-                    boxes.card(
-                        "Learn from a log",
-                        self.about_log,
-                        self.log,
-                        self.dropped,
-                        boxes.row(self.learn),
-                        self.log_download,
-                        self.log_status,
-                        self.learnt,
-                    ),
-                    boxes.card(
-                        "Measure first",
-                        self.measures,
-                        self.measures_job,
-                        self.measures_download,
-                        self.measures_status,
-                        self.worth,
-                        see="Two hours on two nodes, in the order in which they narrow days and "
-                        "dollars; the kit's learn.sh makes of them what the design then holds.",
-                    ),
+                    self.learn_card,
+                    self.measure_card,
                     boxes.card(
                         "Report",
                         self.about_page,
@@ -136,17 +150,7 @@ class Report(Panel):
                         self.report_status,
                     ),
                 ),
-                boxes.card(
-                    "Launch kit",
-                    self.about_kit,
-                    self.to,
-                    self.on,
-                    self.kit,
-                    self.kit_job,
-                    self.kit_download,
-                    self.kit_status,
-                    self.files,
-                ),
+                self.kit_card,
             )
         ]
 
@@ -190,6 +194,8 @@ class Report(Panel):
 
     def draw(self) -> None:
         self.text.value = self.now.design.to_yaml()
+        for card in (self.learn_card, self.measure_card, self.kit_card):
+            card.hidden = self.now.tuned is not None  # they speak of pre-training
 
     # ------------------------------------------------------------ the file
     def _pressed(self, act: Callable[[], str], place: Part) -> None:
@@ -311,7 +317,7 @@ class Report(Panel):
     def _measures_start(self) -> tuple[int, Iterator[Sequence[Worth] | Path]]:
         self.measures_status.value = _status("Weighing measurements against each other.")
         folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
-        return rendered_files.measurements(self.now.result, folder or _folder(self.measures))
+        return rendered_files.measurements(self.now.assessment, folder or _folder(self.measures))
 
     def _measures_step(self, step: Sequence[Worth] | Path) -> None:
         if not isinstance(step, Path):
@@ -334,7 +340,7 @@ class Report(Panel):
         self._kit_files: Files = {}
         self.files.rows = []
         steps, files = rendered_files.launch_kit(
-            self.now.result, self.to.value, self.on.value, _folder(self.kit)
+            self.now.assessment, self.to.value, self.on.value, _folder(self.kit)
         )
         # nothing is written for a visitor
         return (1, islice(files, 1)) if served() else (steps, files)

@@ -53,7 +53,7 @@ class Roofline(Panel):
         ]
 
     def draw(self) -> None:
-        record = roofline(self.now.result)
+        record = roofline(self.now.assessment)
         assert record is not None, "the tab is shown of designs with a plan"
         roof = record.as_dict()
         rows, axes = roof["kernels"], roof["axes"]

@@ -108,7 +108,7 @@ class Schedule(Panel):
         self.note.value = boxes.dim(_OF_THE_STEP if whole else _SIMPLE + cut)
         vpp = plan["vpp"] or 1
         if whole:
-            layout = passes_of(self.now.result.chosen)
+            layout = passes_of(self.now.assessment.chosen)
             planned: tuple[Layout | None, str] = layout, words_of(layout)
         else:
             planned = lay_out(plan["schedule"], pp, vpp, m)

@@ -94,7 +94,7 @@ class Sensitivity(Panel):
     # ------------------------------------------------------------ one input at a time
     def _start(self) -> tuple[int, Iterator[list[Swing]]]:
         self.of, self.key, self.rows = self.now, self.what.value, []
-        return studies.vary(self.now.result, self.key)
+        return studies.vary(self.now.assessment, self.key)
 
     def _step(self, rows: list[Swing]) -> None:
         self.rows = sorted([*self.rows, *rows], key=lambda row: -row["swing"])
