@@ -61,7 +61,7 @@ test-launch: $(READY)        ## launch kits before the frameworks' own parsers, 
 	@PYTHON=$(PYTHON) RELEASES=$(RELEASES) sh tests/kits/install
 	@if [ "$(RELEASES)" = newest ]; then cat $(JUDGES)/releases; $(BIN)/python tests/kits/renamed.py $(JUDGES)/pinned $(JUDGES) || true; fi
 	@mkdir -p build; touch build/launch.jsonl; code=0; \
-	LAUNCH_VENVS=$(JUDGES) LAUNCH_JUDGES=1 LAUNCH_RANDOM=$(RANDOM_KITS) LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -o faulthandler_timeout=3600 -m launch tests/plans/test_plan_rules.py tests/kits/test_launch_judges.py tests/kits/test_launch_train.py $(PYTEST) || code=$$?; \
+	LAUNCH_VENVS=$(JUDGES) LAUNCH_JUDGES=1 LAUNCH_RANDOM=$(RANDOM_KITS) LAUNCH_RESULTS=$(CURDIR)/build/launch.jsonl $(BIN)/python -m pytest -v -o faulthandler_timeout=3600 -m launch tests/plans/test_plan_rules.py tests/kits/test_launch_judges.py tests/kits/test_launch_train.py tests/posttrain/test_recipes.py $(PYTEST) || code=$$?; \
 	$(BIN)/python tests/kits/record.py build/launch.jsonl; exit $$code
 
 recipes: $(READY)        ## published recipes beside the kits of the same plans, what differs and why: RECIPES=a folder of checkouts or wheels of Megatron-Bridge, torchtitan and MaxText

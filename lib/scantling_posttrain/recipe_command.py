@@ -14,7 +14,9 @@ from .recipes import FRAMEWORKS, script
 @click.command()
 @FILE
 @click.option(
-    "--to", required=True, help="The framework: verl (policies), torchtune (fine-tuning)."
+    "--to",
+    required=True,
+    help="The framework: verl, nemo-rl (policies), torchtune, trl (fine-tuning).",
 )
 @click.option("-o", "--output", default="-", help="Script to write (- for stdout).")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")

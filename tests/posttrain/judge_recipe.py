@@ -1,15 +1,20 @@
-"""A recipe before the framework's own configuration: `python judge_recipe.py SCRIPT`, where verl
-and hydra-core, or torchtune and omegaconf, are installed (without what they need to train).
+"""A recipe before the framework's own configuration: `python judge_recipe.py SCRIPT...`, where verl,
+torchtune and TRL are installed (`tests/kits/install`), and NEMO_RL names a checkout of NeMo RL.
 
-verl: its configuration is composed by Hydra with the overrides of the script, which refuses a name
-that it does not know. torchtune: the recipe that the script names, read by OmegaConf, has every
-key, or the builder of its model takes it. Prints what the plan comes to.
+verl: its configuration is composed by Hydra with the overrides of the script, which refuses a
+name that it does not know. NeMo RL: its own loader and its own parser of overrides, with the
+structure closed. torchtune: the recipe that the script names, read by OmegaConf, has every key, or
+the builder of its model takes it. TRL: its own parser of arguments, and the configuration of
+Accelerate that it ships. Prints what each plan comes to, a line of JSON a script.
 """
 
 import ast
+import json
+import os
 import re
+import shlex
 import sys
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 
@@ -72,6 +77,75 @@ def torchtune(script: str) -> dict[str, object]:
     }
 
 
+def nemo_rl(script: str) -> dict[str, object]:
+    """The plan as NeMo RL's configuration has it."""
+    from omegaconf import OmegaConf
+
+    root = Path(os.environ["NEMO_RL"])
+    spec = spec_from_file_location("nemo_rl_config", root / "nemo_rl" / "utils" / "config.py")
+    own = module_from_spec(spec)
+    spec.loader.exec_module(own)
+    own.register_omegaconf_resolvers()
+    config = own.load_config(root / re.search(r"--config (\S+)", script)[1])
+    overrides = [f"{name}={value}" for name, value in settings_of(script).items()]
+    config = own.parse_hydra_overrides(config, overrides)
+    found = OmegaConf.create(OmegaConf.to_container(config, resolve=True))
+    trainer, generation = found.policy.megatron_cfg, found.policy.generation
+    own_devices = generation.colocated.resources
+    return {
+        "tp": trainer.tensor_model_parallel_size,
+        "pp": trainer.pipeline_model_parallel_size,
+        "rollout_tp": generation.vllm_cfg.tensor_parallel_size,
+        "prompts": found.grpo.num_prompts_per_step,
+        "samples": found.grpo.num_generations_per_prompt,
+        "updates": found.grpo.num_prompts_per_step
+        * found.grpo.num_generations_per_prompt
+        // found.policy.train_global_batch_size,
+        "devices": found.cluster.num_nodes * found.cluster.gpus_per_node,
+        "colocated": generation.colocated.enabled,
+        "rollout_devices": (own_devices.num_nodes or 1) * (own_devices.gpus_per_node or 0),
+    }
+
+
+def trl(script: str) -> dict[str, object]:
+    """The run as TRL's parser and its configuration of Accelerate have it."""
+    from importlib import import_module
+
+    from trl.cli.accelerate_config import resolve_accelerate_config_argument
+
+    words = shlex.split(re.sub(r"\$(\w+)", r"/\1", script.replace("\\\n", " ")), comments=True)
+    at = words.index("trl")
+    kind, arguments = words[at + 1], [word for word in words[at + 2 :] if word != "/@"]
+    arguments += ["--use_cpu", "True"]  # of the judge: bf16 is refused where no device is
+    parser = import_module(f"trl.scripts.{kind}").make_parser()
+    *groups, rest = parser.parse_args_and_config(arguments, return_remaining_strings=True)
+    of_script, training, model = groups[:3]
+    launched = resolve_accelerate_config_argument(list(rest))
+    known = {"--config_file", "--num_processes", "--num_machines", "--machine_rank"}
+    known |= {"--main_process_ip", "--main_process_port"}
+    unknown = [word for word in launched if word.startswith("--") and word not in known]
+    if unknown:
+        raise KeyError(f"trl {kind} has no {unknown}")
+    return {
+        "rank": model.lora_r if model.use_peft else None,
+        "targets": model.lora_target_modules,
+        "bits": 4 if model.load_in_4bit else 16,
+        "batch_size": training.per_device_train_batch_size,
+        "accumulation": training.gradient_accumulation_steps,
+        "max_length": training.max_length,
+        "packed": getattr(training, "packing", None),
+        "recompute": training.gradient_checkpointing,
+        "accelerate": Path(launched[launched.index("--config_file") + 1]).stem,
+        "devices": int(launched[launched.index("--num_processes") + 1]),
+    }
+
+
+def judged(script: str) -> dict[str, object]:
+    """What the framework of a script makes of it."""
+    marks = {"verl.trainer": verl, "run_grpo.py": nemo_rl, "\ntrl ": trl, "tune run": torchtune}
+    return next(judge(script) for mark, judge in marks.items() if mark in script)
+
+
 if __name__ == "__main__":
-    text = Path(sys.argv[1]).read_text(encoding="utf-8")
-    print(verl(text) if "verl.trainer" in text else torchtune(text))
+    for name in sys.argv[1:]:
+        print(json.dumps(judged(Path(name).read_text(encoding="utf-8"))))

@@ -1,14 +1,22 @@
 """Recipes of frameworks: the plan in their own names; before their own configurations where these
 are installed (`make test-launch`)."""
 
-from importlib.util import find_spec
+import json
+import os
+import subprocess
+from pathlib import Path
 
-import judge_recipe
 import pytest
 import scantling as sc
 from scantling.cli import main
 from scantling.design.design import Design
-from scantling_posttrain.recipes import CONFIGURED, script, torchtune, verl
+from scantling_posttrain.recipe_nemo_rl import nemo_rl
+from scantling_posttrain.recipe_torchtune import CONFIGURED, torchtune
+from scantling_posttrain.recipe_trl import trl
+from scantling_posttrain.recipe_verl import verl
+from scantling_posttrain.recipes import script
+
+GALLERY = Path(__file__).parents[2] / "gallery" / "designs"
 
 GRPO = {
     "model": "qwen3-32b",
@@ -55,6 +63,8 @@ def test_a_fine_tune_has_a_plan_that_torchtune_can_run():
     [
         (LORA, "verl", "--to"),
         (GRPO, "torchtune", "--to"),
+        (GRPO, "trl", "--to"),
+        (LORA, "nemo-rl", "--to"),
         ({**LORA, "model": "falcon-7b"}, "torchtune", "model"),
         (LORA, "somewhere", "--to"),
     ],
@@ -71,19 +81,103 @@ def test_a_pretraining_design_has_no_recipe():
         torchtune(Design.from_data({**LORA, "job": {"tokens": 1e9}}))
 
 
+def test_a_policy_has_its_plan_in_the_names_of_nemo_rl():
+    recipe = nemo_rl(Design.from_data(GRPO).change({"job.rollout.colocated": False}))
+    plan, rollout, settings = recipe.result.plan, recipe.result.rollout, recipe.settings
+    assert settings["policy.megatron_cfg.tensor_model_parallel_size"] == str(plan["tp"])
+    assert settings["policy.generation.colocated.enabled"] == "False"
+    assert settings["policy.train_global_batch_size"] == str(64 * 32 // 4)
+    nodes = int(settings["policy.generation.colocated.resources.num_nodes"])
+    assert 8 * nodes == rollout["devices"] and plan["vpp"] == 1
+
+
+def test_a_pair_of_dpo_is_two_sequences():
+    """TRL counts pairs in a batch of a device: 64 pairs in a step whatever the plan."""
+    dpo = {**LORA, "job": {"method": "dpo", "global_batch": 64, "data": {"mean_tokens": 900}}}
+    recipe = trl(Design.from_data({**dpo, "cluster": {"accelerator": "b200", "devices": 8}}))
+    each = int(recipe.settings["--per_device_train_batch_size"])
+    accumulated = int(recipe.settings["--gradient_accumulation_steps"])
+    assert each * accumulated * 8 == 64 and "--packing" not in recipe.settings
+
+
+VENVS = Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling"))
+JUDGE = VENVS / "tuning" / "bin" / "python"
+needs_judge = pytest.mark.skipif(not JUDGE.exists(), reason="tests/kits/install has not run")
+needs_nemo = pytest.mark.skipif("NEMO_RL" not in os.environ, reason="NEMO_RL names no checkout")
+
+
+def judged(recipes, framework, folder) -> list[dict]:
+    """What the framework's own parser makes of scripts."""
+    paths = []
+    for number, recipe in enumerate(recipes):
+        paths.append(folder / f"{number}.sh")
+        paths[-1].write_text(script(recipe, framework), encoding="utf-8")
+    argv = [JUDGE, Path(__file__).with_name("judge_recipe.py"), *paths]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
 @pytest.mark.launch
-@pytest.mark.skipif(find_spec("verl") is None, reason="verl is not installed")
-def test_verl_takes_every_setting():
+@needs_judge
+def test_verl_takes_every_setting(tmp_path):
     recipe = verl(Design.from_data(GRPO))
-    found = judge_recipe.verl(script(recipe, "verl"))
+    (found,) = judged([recipe], "verl", tmp_path)
     assert found["tp"] == recipe.result.plan["tp"] and found["devices"] == 64
     assert (found["prompts"], found["samples"], found["updates"]) == (64, 32, 4)
 
 
 @pytest.mark.launch
-@pytest.mark.skipif(find_spec("torchtune") is None, reason="torchtune is not installed")
-@pytest.mark.parametrize("model", CONFIGURED)
-def test_torchtune_takes_every_setting(model):
-    design = Design.from_data({**LORA, "model": model, "job": {"method": "lora"}})
-    recipe = torchtune(design)
-    assert judge_recipe.torchtune(script(recipe, "torchtune"))["rank"] == 16
+@needs_judge
+@needs_nemo
+def test_nemo_rl_takes_every_setting(tmp_path):
+    designs = [
+        Design.from_data(GRPO).change({"job.rollout.colocated": shared}) for shared in (True, False)
+    ]
+    published = Design.read(GALLERY / "posttrain" / "qwen3-32b-grpo-64-h100.yaml")
+    recipes = [nemo_rl(design) for design in (*designs, published)]
+    for recipe, found in zip(recipes, judged(recipes, "nemo-rl", tmp_path), strict=True):
+        plan, rollout = recipe.result.plan, recipe.result.rollout
+        assert (found["tp"], found["pp"], found["rollout_tp"]) == (
+            plan["tp"],
+            plan["pp"],
+            rollout["tp"],
+        )
+        assert (found["prompts"], found["samples"], found["updates"]) == (64, 32, 4)
+        assert found["devices"] == 64 and found["colocated"] is rollout["colocated"]
+        if not rollout["colocated"]:
+            assert found["rollout_devices"] == rollout["devices"]
+
+
+@pytest.mark.launch
+@needs_judge
+def test_torchtune_takes_every_setting(tmp_path):
+    data = {**LORA, "job": {"method": "lora"}}
+    recipes = [torchtune(Design.from_data({**data, "model": model})) for model in CONFIGURED]
+    assert [found["rank"] for found in judged(recipes, "torchtune", tmp_path)] == [16] * len(
+        recipes
+    )
+
+
+@pytest.mark.launch
+@needs_judge
+def test_trl_takes_every_setting(tmp_path):
+    cases = [
+        (method, devices) for method in ("sft", "lora", "qlora", "dpo") for devices in (1, 8, 16)
+    ]
+    design = Design.from_data({**LORA, "model": "llama-3.2-1b", "job": {"method": "sft"}})
+    recipes = [
+        trl(design.change({"job.method": method, "cluster.devices": devices}))
+        for method, devices in cases
+    ]
+    for (method, devices), recipe, found in zip(
+        cases, recipes, judged(recipes, "trl", tmp_path), strict=True
+    ):
+        plan = recipe.result.plan
+        assert found["devices"] == devices and found["recompute"] == (plan["recompute"] != "none")
+        assert found["rank"] == (16 if "lora" in method else None)
+        assert found["bits"] == (4 if method == "qlora" else 16)
+        sequences = found["batch_size"] * found["accumulation"] * (2 if method == "dpo" else 1)
+        assert sequences == plan["micro_batch"] * plan["grad_accum"]
+        sharded = {"zero3": "fsdp2"}.get(plan["sharding"], "multi_gpu")
+        assert found["accelerate"] == ("single_gpu" if devices == 1 else sharded)
