@@ -1,6 +1,6 @@
-"""A recipe before the framework's own configuration: `python judge_recipe.py SCRIPT...`, where
-verl, torchtune and TRL are installed (`tests/kits/install`), and NEMO_RL names a checkout of NeMo RL.
+"""A recipe before the framework's own configuration: `python judge_recipe.py SCRIPT...`.
 
+verl, torchtune and TRL are installed by `tests/kits/install`; NEMO_RL names a checkout of NeMo RL.
 verl: its configuration is composed by Hydra with the overrides of the script, which refuses a
 name that it does not know. NeMo RL: its own loader and its own parser of overrides, with the
 structure closed. torchtune: the recipe that the script names, read by OmegaConf, has every key, or
