@@ -170,7 +170,7 @@ def test_worst_rows_say_what_their_source_shows():
 
 def test_constants_of_one_source_are_taken_away_and_no_others():
     offsets = {"gemm": {"global": 0.1, "stack": {"a": 0.2, "b": 0.3}}, "straggler": {"global": 1.0}}
-    support = {"stack": {"a": {"single_source": True}, "b": {"single_source": False}}}
+    support = {"stack": {"a": bands.Support(single_source=True), "b": bands.Support()}}
     assert bands.several_sources_only(offsets, support) == {
         "gemm": {"global": 0.1, "stack": {"b": 0.3}},
         "straggler": {"global": 1.0},

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import pytest
 from scantling.catalogue.load import CatalogueError
-from scantling.physics.constants import gather
+from scantling.physics.bands import shipped_bands, supported
+from scantling.physics.constants import LEVELS, PRIORS, gather, shipped_offsets
 from scantling.physics.memory.constants import GENERIC
-from scantling.physics.named import same_names
+from scantling.physics.named import known_offsets, same_names
 from scantling.physics.software import USUAL
 from scantling.physics.wires import constants
 
@@ -32,6 +33,25 @@ def test_a_field_without_a_row_is_named():
 
 def test_a_field_with_a_value_from_elsewhere_needs_no_row():
     same_names(Spring, ["stiffness"], "springs.csv", elsewhere=["length"])
+
+
+@pytest.mark.parametrize(
+    ("offsets", "wrong"),
+    [
+        ({"gem": {"global": 0.1}}, "unknown gem of offset gem"),
+        ({"gemm": {"globall": 0.1}}, "unknown globall of offset gemm"),
+        ({"gemm": {"global": 0.1, "chips": {"h100-sxm": 0.1}}}, "unknown chips of offset gemm"),
+    ],
+)
+def test_an_offset_of_a_misspelt_name_does_not_load(offsets, wrong):
+    with pytest.raises(CatalogueError, match=f"fit.json: {wrong}$"):
+        known_offsets(offsets, PRIORS, LEVELS, "fit.json")
+
+
+def test_what_ships_is_of_known_names():
+    assert (
+        shipped_offsets() and shipped_bands().between < 1 and supported()["chip"]["h100-sxm"].rows
+    )
 
 
 @pytest.mark.parametrize(

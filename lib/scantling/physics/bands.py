@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from math import prod
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
 from ..base.columns import Array, Column, Truth
+from ..base.errors import CatalogueError
 from ..base.files import csv_rows
 from ..base.records import Rows
 from ..catalogue.families import family as family_of
@@ -24,7 +25,7 @@ from ..catalogue.published import group_of
 from ..catalogue.stacks import canonical, software_switches
 from ..catalogue.words import PRECISIONS, RECOMPUTES
 from .cases import Cases
-from .constants import calibration, gather
+from .constants import calibration, gather, shipped_offsets
 from .named import Offsets
 from .step import rates, step_time
 
@@ -55,14 +56,43 @@ class Support(NamedTuple):
     """What stands behind the constants of a name."""
 
     rows: int = 0
+    sources: int = 0
     single_source: bool = False
     families: int = 0  # of sources, which share maker, recipe or machine
 
 
+@cache
+def supported() -> Mapping[str, Mapping[str, Support]]:
+    """level -> {name: what stands behind its constants}, of catalogue/calibration.json."""
+    return {
+        level: {name: Support(**row) for name, row in names.items()}
+        for level, names in calibration()["support"].items()
+    }
+
+
+class Bands(NamedTuple):
+    """The distribution of a step's error: its scale between sites and within one, the ends of the
+    80 % band (natural logarithms), and the factors of WIDER."""
+
+    between: float
+    within: float
+    ends: Sequence[float]
+    wider: Mapping[str, float]
+
+
+@cache
+def shipped_bands() -> Bands:
+    """The bands of catalogue/calibration.json. Raises CatalogueError where their factors are not
+    those of WIDER."""
+    bands = Bands(**calibration()["bands"])
+    if bands.wider.keys() | {"unseen family"} != WIDER.keys():
+        raise CatalogueError(f"calibration.json: bands widen by {', '.join(WIDER)}, no other words")
+    return bands
+
+
 def _support(level: str, name: str | None) -> Support:
     """What stands behind a name's constants; nothing where no run does."""
-    row = calibration()["support"].get(level, {}).get(name or "", {})
-    return Support(row.get("rows", 0), row.get("single_source", False), row.get("families", 0))
+    return supported()[level].get(name or "", Support())
 
 
 def known_chip(name: str | None) -> bool:
@@ -149,11 +179,11 @@ def mechanisms(c: Cases, family: Column | Sequence[str], fabric: Column | Sequen
 
 def measured_mechanisms(words: Array) -> Array:
     """Whether somebody has published a run of every mechanism of a row of `mechanisms`."""
-    known = calibration()["support"].get("mechanism", {})
+    known = supported()["mechanism"]
     return np.array([all(not word or word in known for word in row) for row in words.tolist()])
 
 
-def several_sources_only(offsets: Offsets, support: Mapping[str, Any]) -> Offsets:
+def several_sources_only(offsets: Offsets, support: Mapping[str, Mapping[str, Support]]) -> Offsets:
     """The offsets without those that one source alone supports; such a name falls back to what all
     runs share."""
     return {
@@ -161,7 +191,7 @@ def several_sources_only(offsets: Offsets, support: Mapping[str, Any]) -> Offset
             level: {
                 name: value
                 for name, value in values.items()
-                if not support.get(level, {}).get(name, {}).get("single_source")
+                if not support.get(level, {}).get(name, Support()).single_source
             }
             if level != "global"
             else values
@@ -194,11 +224,7 @@ def without_single_source(
     if not alone:
         return None
     shared = gather(
-        family,
-        chip,
-        stack,
-        several_sources_only(calibration()["offsets"], calibration()["support"]),
-        c.software.tuned,
+        family, chip, stack, several_sources_only(shipped_offsets(), supported()), c.software.tuned
     )
     case = replace(c, constants=replace(shared, memory=c.constants.memory))
     seconds = step_time(case).total
@@ -250,14 +276,14 @@ def band(
     return ends(wider(c, known, seen_chip, inferred, seen_family, step_s, measured))
 
 
-def ends(holds: Mapping[str, Truth], fit: Mapping[str, Any] | None = None) -> tuple[Column, Column]:
+def ends(holds: Mapping[str, Truth], fit: Bands | None = None) -> tuple[Column, Column]:
     """The band where these of WIDER hold; `fit` in place of the shipped ends and factors."""
-    fit = fit or calibration()["bands"]
-    factors = {"unseen family": UNSEEN_FAMILY} | fit["wider"]
+    fit = fit or shipped_bands()
+    factors = {"unseen family": UNSEEN_FAMILY, **fit.wider}
     wide = prod(
         np.where(holds[name], factor, 1.0) for name, factor in factors.items() if name in holds
     )
-    low, high = fit["ends"]
+    low, high = fit.ends
     return np.exp(-high * wide)[()], np.exp(-low * wide)[()]
 
 

@@ -22,7 +22,7 @@ from ..base.records import record
 from ..catalogue.families import constants_of
 from ..catalogue.load import HERE, fitted
 from .memory import constants as memory_constants
-from .named import Names, Offsets, same_names
+from .named import Names, Offsets, known_offsets, same_names
 
 
 @record
@@ -198,6 +198,13 @@ def calibration() -> Mapping[str, Any]:
     return fitted("calibration")
 
 
+@cache
+def shipped_offsets() -> Offsets:
+    """The offsets of catalogue/calibration.json, each of a constant of PRIORS."""
+    levels = (*LEVELS, "stack")
+    return known_offsets(calibration()["offsets"], PRIORS, levels, "calibration.json")
+
+
 def gather(
     families: Names | None,
     chips: Names | None,
@@ -221,7 +228,7 @@ def gather(
     ):
         return _shipped(families, chips, stacks, effort)
     if offsets is None:
-        offsets = calibration()["offsets"]
+        offsets = shipped_offsets()
     return _gather(families, chips, stacks, effort, offsets)
 
 
@@ -235,7 +242,7 @@ def efforts(tuned: Column) -> Names:
 @cache
 def _shipped(family: str, chip: str, stack: str, effort: str) -> Constants:
     """The constants that ship with the kit for one chip and stack: every chunk of a search asks."""
-    return _gather(family, chip, stack, effort, calibration()["offsets"])
+    return _gather(family, chip, stack, effort, shipped_offsets())
 
 
 def _gather(

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from scantling.physics.bands import TAILS, ends
+from scantling.physics.bands import TAILS, Bands, ends
 
 from .families import family_weights, weighted_quantile
 
@@ -94,7 +94,7 @@ def left_out(off: np.ndarray, holds: Mapping[str, np.ndarray], site: np.ndarray)
 
 def of(fit: dict, holds: Mapping[str, np.ndarray]) -> np.ndarray:
     """(low, high) ends of ln(measured / predicted) by a fitted distribution."""
-    low, high = ends(holds, fit)
+    low, high = ends(holds, Bands(**fit))
     (rows,) = np.broadcast_shapes(*(np.shape(column) for column in holds.values()))
     return -np.log([np.broadcast_to(end, rows) for end in (high, low)])
 

@@ -7,6 +7,7 @@ made by `make calibrate`. A stack that is not there has its priors.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from math import exp
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from ...base.files import csv_rows
 from ...base.records import record
 from ...catalogue.load import HERE, fitted
 from ...catalogue.stacks import stack as stack_of
-from ..named import Names, Offsets, same_names
+from ..named import Names, Offsets, known_offsets, same_names
 
 
 class Prior(NamedTuple):
@@ -146,10 +147,17 @@ def calibration() -> Mapping[str, Any]:
     return fitted("memory_calibration")
 
 
+@cache
+def shipped_offsets() -> Offsets:
+    """The offsets of catalogue/memory_calibration.json, each of a constant of PRIORS."""
+    offsets = calibration()["offsets"]
+    return known_offsets(offsets, PRIORS, ("stack",), "memory_calibration.json")
+
+
 def gather(stacks: Names | None, offsets: Offsets | None = None) -> MemoryConstants:
     """Constants of each case from the name of its stack (str, None or array of str); scalars give
     scalars."""
-    offsets = calibration()["offsets"] if offsets is None else offsets
+    offsets = shipped_offsets() if offsets is None else offsets
     if stacks is None or isinstance(stacks, str):
         return _of(stacks or "", offsets)
     unique, inverse = np.unique(np.asarray(stacks, dtype=str), return_inverse=True)
