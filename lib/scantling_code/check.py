@@ -1,6 +1,6 @@
 """Every design of a repository recorded to its constraints and to its lock."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from enum import StrEnum
 from multiprocessing import get_context
@@ -9,16 +9,18 @@ from pathlib import Path
 
 from scantling.base.errors import DesignError, plain
 from scantling.base.quantities.quantity import show
-from scantling.base.records import record
+from scantling.base.records import Known, record
 from scantling.base.show import percent
 from scantling.design import file as design_yaml
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
+from scantling.verdict.assessment import Assessment
 from scantling.verdict.verdicts import VERDICTS, met
 
-from .diff import changes
+from .causes import Cause, between_states, of_inputs, with_interaction
+from .diff import changes, said
 from .lock import ENDING, Lock, lock_path, read_lock
-from .provenance import design_hash, inputs, moved
+from .provenance import Moved, design_hash, inputs, moved
 from .snapshot import KEYS, State, label, same, state
 
 ENDINGS = (".yaml", ".yml")
@@ -52,6 +54,7 @@ class Finding:
     kind: Kind
     text: str
     field: str = ""
+    shares: tuple[tuple[str, float], ...] = ()  # of what moved a figure, of its change
 
 
 @record
@@ -153,12 +156,11 @@ def check_one(path: str, rules: Rules) -> Checked:
         findings.append(Finding(kind=Kind.REFUSED, text=str(error)))
         return Checked(path=path, verdict=now.verdict, findings=tuple(findings), locked=True)
     if recorded.design != design_hash(design):
-        asked = "; ".join(one.text() for one in changes(recorded.state.design, design))
+        asked = "; ".join(said(one) for one in changes(recorded.state.design, design))
         text = f"was changed since it was locked ({asked or 'a file that it names'})"
         findings.append(Finding(kind=Kind.STALE, text=text))
     else:
-        why = moved(recorded.inputs, inputs(assessment))
-        findings += _moved(recorded, now, rules.tolerance, why)
+        findings += _moved(recorded, assessment, rules.tolerance)
     return Checked(path=path, verdict=now.verdict, findings=tuple(findings), locked=True)
 
 
@@ -172,27 +174,55 @@ def _verdict(now: State) -> str:
     return f"{VERDICTS[now.verdict].name}: {'; '.join(lines[:LINES])}"
 
 
-def _moved(recorded: Lock, now: State, tolerance: float, why: Sequence[str]) -> Iterator[Finding]:
-    """What is no longer as the lock has it, with what it rests on that differs."""
-    before = recorded.state
-    because = "; ".join(why[:LINES]) or "nothing that the lock records differs"
-    if len(why) > LINES:
-        because += f"; {len(why) - LINES} more"
+def _moved(recorded: Lock, assessment: Assessment, tolerance: float) -> Iterator[Finding]:
+    """What is no longer as the lock has it, with what moved it and by how much of the whole."""
+    before, now = recorded.state, state(assessment)
+    keys = [key for key in KEYS if not _same(before.value(key), now.value(key), tolerance)]
+    if before.verdict == now.verdict and not keys:
+        return
+    what = moved(recorded.inputs, inputs(assessment), assessment.resolved.model)
+    deltas = between_states(before, now)
+    causes = with_interaction(before, deltas, of_inputs(before, assessment, what))
     if before.verdict != now.verdict:
         text = f"verdict {VERDICTS[before.verdict].name} → {VERDICTS[now.verdict].name}"
-        yield Finding(kind=Kind.MOVED, text=f"{text}; by {because}", field="verdict")
-    for key in KEYS:
+        by = _listed([one.text for one in what])
+        yield Finding(kind=Kind.MOVED, text=f"{text}; by {by}", field="verdict")
+    for key in keys:
         one, other = before.value(key), now.value(key)
-        if one is None and other is None:
-            continue
-        if one is not None and other is not None:
-            if same(one, other, tolerance):
-                continue
-            by = f" ({percent(other / one - 1, 2, '+')})" if one else ""
-        else:
-            by = ""
-        text = f"{label(key)} {show(key, one)} → {show(key, other)}{by}"
-        yield Finding(kind=Kind.MOVED, text=f"{text}; by {because}", field=key)
+        step = f" ({percent(other / one - 1, 2, '+')})" if one and other is not None else ""
+        text = f"{label(key)} {show(key, one)} → {show(key, other)}{step}"
+        shares = _shares(key, deltas[key], causes)
+        yield Finding(
+            kind=Kind.MOVED,
+            text=f"{text}; by {_because(what, shares)}",
+            field=key,
+            shares=tuple(shares.items()),
+        )
+
+
+def _same(one: Known, other: Known, tolerance: float) -> bool:
+    if one is None or other is None:
+        return one is other
+    return same(one, other, tolerance)
+
+
+def _shares(key: str, whole: Known, causes: Iterable[Cause]) -> dict[str, float]:
+    """Of the change of a figure, by what moved it, the largest first."""
+    shares = {one.name: one.share(key, whole) for one in causes}
+    known = {name: share for name, share in shares.items() if share}
+    return dict(sorted(known.items(), key=lambda item: -abs(item[1])))
+
+
+def _because(what: Sequence[Moved], shares: Mapping[str, float]) -> str:
+    """What moved a figure: with its share where that is known, else all that differs."""
+    if not shares:
+        return _listed([one.text for one in what])
+    return _listed([f"{name} ({percent(share, 0)})" for name, share in shares.items()])
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = f"; {len(texts) - LINES} more" if len(texts) > LINES else ""
+    return ("; ".join(texts[:LINES]) or "nothing that the lock records differs") + more
 
 
 def check(

@@ -22,10 +22,12 @@ from scantling.verdict.assess import assess
 from scantling.verdict.verdicts import VERDICTS
 
 from . import reports
+from .causes import Cause, of_inputs
 from .check import Checked, Rules, changed_designs, check as check_paths
 from .diff import Difference, between, diff as diff_designs
 from .lock import ENDING, lock as lock_design, lock_path, read_lock, write_lock
 from .many import assess_many as assess_jobs, can_write, write_table
+from .provenance import inputs, moved
 from .snapshot import state
 from .sources import design_of, named
 from .trace import trace as trace_step
@@ -71,12 +73,17 @@ def _difference(before: str, after: str) -> Difference:
     with _led_by(f"{before}, {after}"):
         base = assess(one)
         now = state(assess(other, like=base))
+        causes: list[Cause] = []
+        if one_lock is not None:
+            what = moved(one_lock.inputs, inputs(base), base.resolved.model)
+            causes = of_inputs(one_lock.state, base, what)
     return between(
         state(base) if one_lock is None else one_lock.state,
         base,
         now if other_lock is None else other_lock.state,
         other,
         now,
+        causes,
     )
 
 
@@ -178,7 +185,13 @@ def _checked_row(one: Checked) -> dict[str, Any]:
         "passed": one.passed,
         "locked": one.locked,
         "findings": [
-            {"kind": f.kind.value, "field": f.field or None, "text": f.text} for f in one.findings
+            {
+                "kind": f.kind.value,
+                "field": f.field or None,
+                "text": f.text,
+                "shares": dict(f.shares),
+            }
+            for f in one.findings
         ],
     }
 

@@ -5,7 +5,7 @@ Each change is applied alone to the first design; what all of them together do b
 the interaction.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from scantling.advise.comparison import PLAN
@@ -19,49 +19,23 @@ from scantling.verdict.assess import assess
 from scantling.verdict.assessment import Assessment
 from scantling.verdict.verdicts import VERDICTS
 
-from .snapshot import KEYS, State, label, same, state
+from .causes import (
+    PROGRAM,
+    Cause,
+    Change,
+    Deltas,
+    between_states,
+    nothing,
+    summed,
+    with_interaction,
+)
+from .snapshot import KEYS, State, label, state
 from .sources import companions
 
 CAUSES = 12  # changes up to which each is a cause of its own, else each section
 MANY = 1e6  # from here a number is said with a suffix
 COLUMNS = KEYS[:6]  # figures of the tables
-INTERACTION = "interaction"
-PROGRAM = "catalogue, constants and program"
 TITLES = ("name", "notes")  # what decides nothing
-Deltas = Mapping[str, Known]  # key of a figure -> after - before, None where one of them has none
-
-
-@record
-class Change:
-    """A field that two designs state differently; None where one leaves it out. `of` is what is
-    put into the first design to have it."""
-
-    path: str
-    before: Any
-    after: Any
-    of: Any
-
-    def text(self) -> str:
-        """The change in words."""
-        return f"{self.path} {_said(self.before)} → {_said(self.after)}"
-
-
-@record
-class Cause:
-    """What one change, or those of one section, do alone."""
-
-    name: str
-    changes: tuple[Change, ...]
-    verdict: str  # with these alone; empty where that is no design
-    refused: str  # why it is none
-    deltas: Deltas
-
-    def share(self, key: str, whole: Known) -> Known:
-        """Of the whole change of a figure."""
-        part = self.deltas.get(key)
-        if part is None or not whole:
-            return None
-        return part / whole
 
 
 @record
@@ -144,7 +118,7 @@ class Difference:
         yield "Designs", f"{self.before.name} → {self.after.name}"
         yield "Verdict", self.verdict_line()
         for name, changes in (("Asked", self.asked), ("Plan", self.plan)):
-            yield name, "; ".join(one.text() for one in changes) or "the same"
+            yield name, "; ".join(said(one) for one in changes) or "the same"
         for line in self.after.missed:
             yield "Missed", line
 
@@ -198,30 +172,36 @@ def diff(before: Design, after: Design) -> Difference:
 
 
 def between(
-    before: State, base: Assessment, after: State, design: Design, now: State | None = None
+    before: State,
+    base: Assessment,
+    after: State,
+    design: Design,
+    now: State | None = None,
+    inputs: Sequence[Cause] = (),
 ) -> Difference:
     """What lies between two states, of which either may be that of a lock.
 
     base : the assessment of the first design as it is now; its causes count from there.
-    design : the second one. now : its state as it is now, where `after` is another.
+    design : the second one. now : its state as it is now, where `after` is another. inputs : what
+    each moved row and constant does between `before` and `base`, where that is known.
     """
     asked = tuple(changes(before.design, design))
-    deltas = _deltas(before, after)
+    deltas = between_states(before, after)
     causes = [_cause(base, name, group) for name, group in _groups(asked)]
-    program = _sum([_deltas(before, state(base)), _deltas(now or after, after)])
-    if any(value is not None and value != 0.0 for value in program.values()):
+    others = [between_states(now or after, after)]
+    if not inputs:
+        others.append(between_states(before, state(base)))
+    program = summed(others)
+    if any(program.values()):
         causes.insert(
             0, Cause(name=PROGRAM, changes=(), verdict=base.verdict, refused="", deltas=program)
         )
-    if len(causes) > 1 or any(cause.refused for cause in causes):
-        rest = _rest(before, deltas, causes)
-        causes.append(Cause(name=INTERACTION, changes=(), verdict="", refused="", deltas=rest))
     return Difference(
         before=before,
         after=after,
         asked=asked,
         plan=tuple(_plan_changes(before, after)),
-        causes=tuple(causes),
+        causes=with_interaction(before, deltas, [*inputs, *causes]),
         deltas=deltas,
     )
 
@@ -293,47 +273,9 @@ def _cause(base: Assessment, name: str, group: tuple[Change, ...]) -> Cause:
     try:
         alone = assess(base.design.change({one.path: one.of for one in group}), like=base)
     except DesignError as error:
-        return Cause(name=name, changes=group, verdict="", refused=str(error), deltas=_nothing())
-    deltas = _deltas(state(base), state(alone))
+        return Cause(name=name, changes=group, verdict="", refused=str(error), deltas=nothing())
+    deltas = between_states(state(base), state(alone))
     return Cause(name=name, changes=group, verdict=alone.verdict, refused="", deltas=deltas)
-
-
-def _nothing() -> dict[str, Known]:
-    return dict.fromkeys(KEYS, None)
-
-
-def _deltas(before: State, after: State) -> dict[str, Known]:
-    """After - before of each figure that both have."""
-    deltas = _nothing()
-    for key in KEYS:
-        one, other = before.value(key), after.value(key)
-        if one is not None and other is not None:
-            deltas[key] = 0.0 if same(one, other) else other - one
-    return deltas
-
-
-def _sum(deltas: Iterable[Deltas]) -> dict[str, Known]:
-    """Sums by figure of what is known."""
-    sums = _nothing()
-    for one in deltas:
-        for key in KEYS:
-            part = one[key]
-            if part is not None:
-                sums[key] = (sums[key] or 0.0) + part
-    return sums
-
-
-def _rest(before: State, whole: Deltas, causes: Iterable[Cause]) -> dict[str, Known]:
-    """What the causes leave of the whole change of each figure."""
-    parts = _sum(cause.deltas for cause in causes)
-    rest = _nothing()
-    for key in KEYS:
-        change = whole[key]
-        if change is not None:
-            left = change - (parts[key] or 0.0)
-            value = before.value(key) or 0.0
-            rest[key] = 0.0 if same(value, value + left) else left
-    return rest
 
 
 def _plan_changes(before: State, after: State) -> Iterator[Change]:
@@ -343,6 +285,11 @@ def _plan_changes(before: State, after: State) -> Iterator[Change]:
         if one.get(field) != other.get(field):
             a, b = one.get(field), other.get(field)
             yield Change(path=field, before=a, after=b, of=b)
+
+
+def said(one: Change) -> str:
+    """A change in words."""
+    return f"{one.path} {_said(one.before)} → {_said(one.after)}"
 
 
 def _said(value: Any) -> str:

@@ -2,6 +2,7 @@
 constants, the data files whole, and the program."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -16,10 +17,12 @@ from scantling.base.json import clean
 from scantling.base.records import record
 from scantling.base.show import is_number, number
 from scantling.catalogue.families import family
+from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
 from scantling.catalogue.words import RENTS
 from scantling.design.design import Design
 from scantling.design.resolved import Resolved
+from scantling.physics.constants import OF_MEMORY
 from scantling.physics.gather import stack_of
 from scantling.verdict.assessment import Assessment
 
@@ -34,8 +37,10 @@ ABOUT = (
     "verified_except",
     "aliases",
 )  # of rows, for readers
+FAR = 10.0
 SHOWN = 6  # fields of a row that are named
 Values = dict[str, Any]  # field of a row -> its value, as JSON has it
+MODEL = "models/"  # in front of the name of the model's row
 
 
 @record
@@ -62,9 +67,9 @@ def design_hash(design: Design) -> str:
     """Hash of a design and of the files that it names; its name and notes decide nothing."""
     data = {k: v for k, v in design.data().items() if k not in ("name", "notes")}
     files = {}
-    for field, name in companions(data).items():
+    for dotted, name in companions(data).items():
         path = design.folder / name
-        files[field] = sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+        files[dotted] = sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     return digest([clean(data), files])
 
 
@@ -84,7 +89,7 @@ def _rows(resolved: Resolved) -> Iterator[tuple[str, Values]]:
     chip = cluster.accelerator
     spec = resolved.design.model
     model = spec if isinstance(spec, str) else spec.like or "own"
-    yield f"models/{model}", _row(resolved.model)
+    yield f"{MODEL}{model}", _row(resolved.model)
     named: list[tuple[str, str, Mapping[str, Any]]] = [
         ("accelerators", chip.id, catalogue.accelerators()),
         ("nodes", cluster.node, catalogue.nodes()),
@@ -130,11 +135,11 @@ def _plain(value: Any) -> Any:
 
 
 def _constants(assessment: Assessment) -> dict[str, float]:
-    """The constants of the main phase's plan, those of memory under `memory.`."""
+    """The constants of the main phase's plan, as `standing_in` takes them."""
     if not assessment.phases:
         return {}
     constants = assessment.chosen.case.constants
-    memory = {f"memory.{k}": v for k, v in vars(constants.memory).items()}
+    memory = {f"{OF_MEMORY}{k}": v for k, v in vars(constants.memory).items()}
     both = {**vars(constants), **memory}
     return {k: rounded(float(v)) for k, v in both.items() if is_number(clean(v))}
 
@@ -172,40 +177,68 @@ def inputs_hash() -> str:
     return digest([_tables(), _program()])
 
 
-def moved(before: Inputs, after: Inputs) -> list[str]:
-    """What differs between two sets of inputs, in words: rows, constants, and where none of these
-    does the data files and the program."""
-    lines = [*_moved_rows(before, after), *_moved_constants(before, after)]
-    if lines:
-        return lines
+@record
+class Moved:
+    """An input that differs between two sets of them, in words, with what it was.
+
+    name : of a row. fields : those of the row that differ. constants : {name: value}. record : what
+    a model's row came to.
+    """
+
+    text: str
+    name: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    constants: Mapping[str, float] = field(default_factory=dict)
+    record: Any = None
+
+
+def moved(before: Inputs, after: Inputs, model: Model) -> list[Moved]:
+    """What differs between two sets of inputs: rows, constants, and where none of these does the
+    data files and the program. `model`: the design's, now."""
+    rows = [*_moved_rows(before, after, model), *_moved_constants(before, after)]
+    if rows:
+        return rows
     names = dict.fromkeys([*before.tables, *after.tables])
     tables = [name for name in names if before.tables.get(name) != after.tables.get(name)]
-    lines = [f"data file {name}" for name in tables]
+    files = [Moved(text=f"data file {name}") for name in tables]
     if before.program != after.program:
         versions = [one.program.get("version", "") for one in (before, after)]
         text = " → ".join(versions) if versions[0] != versions[1] else f"{versions[0]}, other code"
-        lines.append(f"program {text}")
-    return lines
+        files.append(Moved(text=f"program {text}"))
+    return files
 
 
-def _moved_rows(before: Inputs, after: Inputs) -> Iterator[str]:
+def near(old: float, now: float) -> bool:
+    """Whether a number may have been what another is now: none is taken for one that moved further
+    than FAR times."""
+    return old == 0 or now == 0 or 1 / FAR <= old / now <= FAR
+
+
+def _moved_rows(before: Inputs, after: Inputs, model: Model) -> Iterator[Moved]:
     for name in dict.fromkeys([*before.rows, *after.rows]):
         one, other = before.rows.get(name), after.rows.get(name)
         if one == other:
             continue
         if one is None or other is None:
-            yield f"catalogue row {name} {'is new' if one is None else 'is no longer used'}"
+            what = "is new" if one is None else "is no longer used"
+            yield Moved(text=f"catalogue row {name} {what}")
             continue
         fields = [f for f in dict.fromkeys([*one, *other]) if one.get(f) != other.get(f)]
         texts = [f"{f} {_said(one.get(f))} → {_said(other.get(f))}" for f in fields[:SHOWN]]
-        yield f"catalogue row {name}: {', '.join(texts)}"
+        yield Moved(
+            text=f"catalogue row {name}: {', '.join(texts)}",
+            name=name,
+            fields={f: one[f] for f in fields if f in one and f in other},
+            record=model if name.startswith(MODEL) else None,
+        )
 
 
-def _moved_constants(before: Inputs, after: Inputs) -> Iterator[str]:
+def _moved_constants(before: Inputs, after: Inputs) -> Iterator[Moved]:
     for name in dict.fromkeys([*before.constants, *after.constants]):
         one, other = before.constants.get(name), after.constants.get(name)
         if one != other:
-            yield f"constant {name} {_said(one)} → {_said(other)}"
+            known = {} if one is None or other is None or not near(one, other) else {name: one}
+            yield Moved(text=f"constant {name} {_said(one)} → {_said(other)}", constants=known)
 
 
 def _said(value: Any) -> str:

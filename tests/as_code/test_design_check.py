@@ -3,18 +3,22 @@ continuous integration reads."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from xml.etree import ElementTree
 
 import jsonschema
+import numpy as np
 import pytest
 from scantling.base.errors import DesignError
+from scantling.catalogue.replaced import replaced, row
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
+from scantling_code.causes import SINGLE
 from scantling_code.check import Kind, Rules, check, check_one, designs_under
-from scantling_code.lock import lock, lock_path, read_lock, write_lock
+from scantling_code.lock import lock, lock_of, lock_path, read_lock, write_lock
 from scantling_code.reports import junit, sarif
 
 BASE = {
@@ -77,7 +81,83 @@ def test_a_moved_figure_names_the_row_and_the_constant(locked):
     assert finding.kind == Kind.MOVED and finding.field == "step_s"
     assert "accelerators/h100-sxm: hbm_bytes_per_s" in finding.text
     assert "constant gemm 0.5" in finding.text
+    assert sum(dict(finding.shares).values()) == pytest.approx(1)
     assert check_one(str(locked), Rules(tolerance=0.05)).passed
+
+
+H100 = "accelerators/h100-sxm"
+SLOWER = {"hbm_bytes_per_s": 3.0e12}
+
+
+def test_a_row_in_the_place_of_another_is_the_design_that_replaces_its_figure():
+    with replaced({H100: dataclasses.replace(row(H100), **SLOWER)}):
+        other = assess(Design.from_data(BASE))
+    stated = {"like": "h100-sxm", "hbm_gbytes_per_s": 3000}
+    same = assess(Design.from_data(BASE).change({"cluster.accelerator": stated}))
+    assert other.step_s == same.step_s > assess(Design.from_data(BASE)).step_s
+    assert row(H100).hbm_bytes_per_s == 3.35e12
+
+
+def test_each_moved_row_and_constant_has_its_share(locked):
+    """Each is moved alone from a design under all of them as they were: two assessments a share,
+    worked out here by what a design file replaces and by constants of the case."""
+    design = Design.from_data(BASE)
+    older = {"gemm": float(assess(design).chosen.case.constants.gemm) * 0.97, "straggler": 0.02}
+    slower = design.change({"cluster.accelerator": {"like": "h100-sxm", "hbm_gbytes_per_s": 3000}})
+    with replaced({H100: dataclasses.replace(row(H100), **SLOWER)}):
+        write_lock(locked, lock_of(assess(design, constants=older)))
+    findings = {one.field: one for one in check_one(str(locked), Rules()).findings}
+    base, now = assess(slower, constants=older).step_s, assess(design).step_s
+    of_row = assess(design, constants=older).step_s - base
+    shares = dict(findings["step_s"].shares)
+    assert sum(shares.values()) == pytest.approx(1)
+    by_start = {name: share for name, share in shares.items() if name.startswith("catalogue row")}
+    assert [*by_start.values()] == [pytest.approx(of_row / (now - base), rel=1e-4)]
+    for name in older:
+        rest = {other: old for other, old in older.items() if other != name}
+        alone = assess(slower, constants=rest).step_s - base
+        (share,) = (s for text, s in shares.items() if text.startswith(f"constant {name} "))
+        assert share == pytest.approx(alone / (now - base), rel=1e-4)
+    assert not any(text.startswith("other data") for text in shares)
+
+
+def test_a_difference_from_a_lock_has_the_same_causes(locked, capsys):
+    with replaced({H100: dataclasses.replace(row(H100), **SLOWER)}):
+        write_lock(locked, lock(Design.from_data(BASE)))
+    assert main(["diff", str(locked), "--json"]) == 0
+    (cause,) = json.loads(capsys.readouterr().out)["causes"]
+    assert cause["cause"].startswith(f"catalogue row {H100}: hbm_bytes_per_s 3")
+    assert cause["share"]["step_s"] == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_many_constants_are_told_by_what_they_do(locked):
+    """Those that do most one by one, the rest together; a constant that does nothing has none: a
+    dense model routes nothing."""
+    constants = vars(assess(Design.from_data(BASE)).chosen.case.constants)
+    older = {k: float(v) * 0.99 for k, v in constants.items() if k != "memory" and np.ndim(v) == 0}
+    write_lock(locked, lock_of(assess(Design.from_data(BASE), constants=older)))
+    findings = {one.field: one for one in check_one(str(locked), Rules()).findings}
+    shares = dict(findings["step_s"].shares)
+    assert sum(shares.values()) == pytest.approx(1) and len(shares) <= SINGLE + 1
+    constants = [name.split()[1] for name in shares if name.startswith("constant ")]
+    assert constants[:2] == ["overall", "gemm"]
+    assert not any(name.startswith("constant router") for name in shares)
+
+
+@pytest.mark.parametrize("value", ["fast", 0, -1.0, 1e300, [1], {"a": 1}, None, True])
+def test_a_row_that_cannot_have_been_is_no_traceback(locked, value, capsys):
+    def edit(data):
+        data["figures"]["step_s"]["value"] *= 1.03
+        data["inputs"]["rows"][H100]["hbm_bytes_per_s"] = value
+        data["inputs"]["rows"]["models/llama-2-13b"]["layers"] = value
+        if isinstance(value, float):
+            data["inputs"]["constants"]["gemm"] = value
+
+    edited(locked, edit)
+    assert main(["check", str(locked), "--json"]) == 3
+    (finding,) = json.loads(capsys.readouterr().out)[0]["findings"]
+    assert finding["field"] == "step_s"
 
 
 def test_a_moved_verdict_is_found_at_any_tolerance(locked):

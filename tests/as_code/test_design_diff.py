@@ -10,8 +10,9 @@ from scantling.base.errors import DesignError
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
-from scantling_code.diff import INTERACTION, KEYS, diff
-from scantling_code.snapshot import state
+from scantling_code.causes import INTERACTION
+from scantling_code.diff import diff
+from scantling_code.snapshot import KEYS, state
 from scantling_code.sources import design_of
 
 BASE = {

@@ -17,7 +17,7 @@ from ..base.records import Rows
 from ..base.units import GB
 from .families import families
 from .hardware import Accelerator, Fabric, Node
-from .load import HERE as HERE, by_id, filled, find, indexed, read as read, rows
+from .load import HERE as HERE, by_id, filled, find, indexed, of_rows, read as read, rows
 from .pricing import newest
 from .rows import CollectiveSeries, Fact, FailurePreset, GemmPoint, Optimizer, Price, Storage
 
@@ -140,11 +140,18 @@ def prices(category: str | None = None) -> tuple[Price, ...]:
     return tuple(p for p in observed if category in (None, p.category))
 
 
+instead_of_prices: dict[tuple[str, str], Price] = {}  # by chip and kind, while replaced
+
+
+@of_rows
 @cache
 def price(accelerator_id: str, kind: str = "on-demand") -> Price | None:
     """The newest dated rental price of this accelerator in one kind of rent (on-demand, reserved,
     spot) [USD per device-hour], None where the catalogue has none; see `pricing.newest`."""
-    return newest(accelerator(accelerator_id).id, prices(category="rent"), kind)
+    id = accelerator(accelerator_id).id
+    if (id, kind) in instead_of_prices:
+        return instead_of_prices[id, kind]
+    return newest(id, prices(category="rent"), kind)
 
 
 @cache

@@ -47,6 +47,29 @@ class Identified(Protocol):
 Named = TypeVar("Named", bound=Identified)
 
 
+class Cache(Protocol):
+    """What functools.cache makes of a function."""
+
+    def cache_clear(self) -> None: ...
+
+
+Cached = TypeVar("Cached", bound=Cache)
+_CACHES: list[Cache] = []
+
+
+def of_rows(cached: Cached) -> Cached:
+    """Names a cache of what is made from rows of the catalogue, where the arguments do not say from
+    which: forgotten where rows are replaced (`replaced.replaced`)."""
+    _CACHES.append(cached)
+    return cached
+
+
+def forget() -> None:
+    """Forget all that is kept of rows."""
+    for cached in _CACHES:
+        cached.cache_clear()
+
+
 @cache
 def field_of(column: str) -> tuple[str, float]:
     """(field of the record, factor) that a column named after a unit of the trade fills."""

@@ -10,7 +10,7 @@ from typing import Any
 from .. import catalogue
 from ..base.errors import DesignError, closest, plain
 from ..catalogue.hardware import Accelerator, Fabric
-from ..catalogue.load import field_of
+from ..catalogue.load import field_of, of_rows
 from .checks import as_number
 
 # figure of the file -> (field of the record, factor)
@@ -72,11 +72,13 @@ def _median(rows: Iterable[Accelerator | Fabric], field: str) -> float:
     return float(median(value for value in values if value > 0))
 
 
+@of_rows
 @cache
 def _usual_accelerator(field: str) -> float:
     return _median(catalogue.accelerators().values(), field)
 
 
+@of_rows
 @cache
 def _usual_fabric(field: str) -> float:
     return _median(catalogue.fabrics().values(), field)

@@ -14,6 +14,7 @@ from ..base.records import Assumed
 from ..base.show import named_size
 from ..catalogue.families import family
 from ..catalogue.hardware import Accelerator
+from ..catalogue.load import of_rows
 from ..catalogue.models.entries import build_model
 from ..catalogue.models.shape import Model, Params, flops_per_token, parameters
 from ..catalogue.stacks import canonical, stack, stacks
@@ -98,6 +99,7 @@ def within(
         raise error if error.field.startswith(section) else error.at(section) from None
 
 
+@of_rows
 @lru_cache(maxsize=256)
 def _cluster(spec: str) -> tuple[Cluster, tuple[Assumed, ...]]:
     """The cluster of a section that is spelt in JSON."""
@@ -115,6 +117,7 @@ def _model(design: Design) -> tuple[Model, Params, tuple[Assumed, ...]]:
     return _built_model(dumps(spec.stated(), sort_keys=True), str(design.folder), changed)
 
 
+@of_rows
 @lru_cache(maxsize=256)
 def _built_model(
     spec: str, folder: str, changed: float

@@ -81,6 +81,8 @@ class Resolved:
     calibration: Calibration | None = None  # where the design names a file
     # axis of a plan -> values of the framework that is to run it
     kit: Mapping[str, Offered] = field(default_factory=dict)
+    # constant -> value in the place of the case's, those of the memory model under `memory.`
+    constants: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def max_oom_probability(self) -> float:

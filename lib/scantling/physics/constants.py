@@ -10,17 +10,18 @@ the sourced prior and a wider band.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..base.columns import Column
+from ..base.errors import DesignError
 from ..base.files import csv_rows
 from ..base.records import record
 from ..catalogue.families import constants_of
-from ..catalogue.load import HERE, fitted
+from ..catalogue.load import HERE, fitted, of_rows
 from .memory import constants as memory_constants
 from .named import Names, Offsets, known_offsets, same_names
 
@@ -55,6 +56,7 @@ class Prior:
 
 
 LEVELS = ("family", "chip", "effort")  # that a fit may move a constant by
+OF_MEMORY = "memory."  # in front of the names of constants of the memory model
 
 
 def _priors() -> dict[str, Prior]:
@@ -205,6 +207,24 @@ def shipped_offsets() -> Offsets:
     return known_offsets(calibration()["offsets"], PRIORS, levels, "calibration.json")
 
 
+def standing_in(constants: Constants, values: Mapping[str, float]) -> Constants:
+    """Constants with other values in their place: {name: value}, those of the memory model under
+    `memory.`. Raises DesignError for a name that is none."""
+    step = {name: value for name, value in values.items() if not name.startswith(OF_MEMORY)}
+    memory = {
+        name.removeprefix(OF_MEMORY): value
+        for name, value in values.items()
+        if name.startswith(OF_MEMORY)
+    }
+    for names, known in ((step, vars(constants)), (memory, vars(constants.memory))):
+        for name in names:
+            if name == "memory" or name not in known:
+                raise DesignError("constants", name, list(known), problem="is no constant")
+    values_now: dict[str, Any] = {**step, "memory": replace(constants.memory, **memory)}
+    made: Constants = replace(constants, **values_now)
+    return made
+
+
 def gather(
     families: Names | None,
     chips: Names | None,
@@ -239,6 +259,7 @@ def efforts(tuned: Column) -> Names:
     return names if names.ndim else str(names)
 
 
+@of_rows
 @cache
 def _shipped(family: str, chip: str, stack: str, effort: str) -> Constants:
     """The constants that ship with the kit for one chip and stack: every chunk of a search asks."""

@@ -24,7 +24,7 @@ from ..design.resolved import Phase, Resolved
 from . import ingest
 from .cases import FULL, MXFP8, TILE, TIMED_AS, Cases, Chip, Code, Job, Plan, code
 from .collectives import links_of_machine
-from .constants import gather
+from .constants import gather, standing_in
 from .named import Offsets
 from .pipeline import DUALPIPES
 from .recompute import remat_switches, switches_at, switches_of
@@ -298,11 +298,13 @@ class Situation:
             layout=(0, *(end for _, end in runs)) if runs else (),
             offloaded_modules=self.phase.offloaded_modules,
         )
-        if override is None:
-            return usual
-        measured = gather(chip.family, chip.id, name, override.offsets, software.tuned)
-        applied: Cases = override.applied(usual, measured)
-        return applied
+        if override is not None:
+            measured = gather(chip.family, chip.id, name, override.offsets, software.tuned)
+            usual = override.applied(usual, measured)
+        if self.resolved.constants and offsets is None:
+            constants = standing_in(usual.constants, self.resolved.constants)
+            usual = replace(usual, constants=constants)
+        return usual
 
 
 def stack_of(resolved: Resolved) -> str | None:

@@ -12,6 +12,7 @@ from ..base.columns import Array
 from ..base.errors import CatalogueError
 from ..base.records import Lines, record
 from ..catalogue.families import family
+from ..catalogue.load import of_rows
 from ..catalogue.models.shape import Model
 from ..catalogue.stacks import Stack, stack, stacks
 from ..catalogue.words import Precision, RecomputeModule
@@ -255,6 +256,7 @@ STACK_LAWS = (
 _BY_NAME = {law.holds.__name__: law for law in STACK_LAWS}
 
 
+@of_rows
 @cache
 def laws_of_stack(name: str | None) -> tuple[StackLaw, ...]:
     """The laws that the file of a stack names; none without a stack. Raises CatalogueError for a

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..base.errors import DesignError
+from ..catalogue.load import of_rows
 from ..catalogue.models.shape import Model, parameters
 from ..design.design import Design
 from ..design.resolved import Resolved
@@ -43,6 +44,7 @@ def assess(
     progress: Progress | None = None,
     kit: Mapping[str, Any] | None = None,
     model: Model | None = None,
+    constants: Mapping[str, float] | None = None,
     like: Assessment | None = None,
 ) -> Assessment:
     """Search the plans of every phase of a design and judge the best against what the design asks
@@ -57,11 +59,12 @@ def assess(
     progress : function(done, of) of the search of a phase; it may return False to end it with what
     has been looked at.
     model : stands in for the design's: what a framework builds where it cannot build that one.
+    constants : {name: value} that stand in for those of the cases (`constants.standing_in`).
     like : an assessment over the same space whose searches stand where nothing that they look at
     differs.
     """
     space = planning.space_of(space)
-    resolved = replace(prepare(design), kit=kit or {})
+    resolved = replace(prepare(design), kit=kit or {}, constants=constants or {})
     if design.measured_at is not None:
         resolved = replace(resolved, measured=calibrated(design.measured_at))
     if model is not None:
@@ -111,10 +114,12 @@ def _looked_at(resolved: Resolved) -> tuple[Any, ...]:
         resolved.stack,
         resolved.calibration,
         resolved.kit,
+        resolved.constants,
         resolved.max_oom_probability,
     )
 
 
+@of_rows
 @lru_cache(maxsize=64)
 def calibrated(design: Design) -> dict[str, float]:
     """What the measured values of a design say of its variations: measured over computed step and

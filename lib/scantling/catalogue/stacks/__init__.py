@@ -156,18 +156,19 @@ def _read(path: Path) -> Stack:
 
 
 @cache
-def _all() -> dict[str, Stack]:
+def every_stack() -> dict[str, Stack]:
+    """All stacks, the generic one among them."""
     return {stack.name: stack for stack in map(_read, files(HERE, "stacks/*.yaml"))}
 
 
 def stacks() -> dict[str, Stack]:
     """All named stacks, by name."""
-    return {name: stack for name, stack in _all().items() if name != GENERIC}
+    return {name: stack for name, stack in every_stack().items() if name != GENERIC}
 
 
 def stack(name: str | None) -> Stack:
     """The stack of that name; the generic one where it is unknown or None."""
-    return _all().get(name or GENERIC, _all()[GENERIC])
+    return every_stack().get(name or GENERIC, every_stack()[GENERIC])
 
 
 def canonical(name: str | None, modern: bool) -> str | None:
