@@ -44,6 +44,7 @@ PLAN = (
     "precision",
 )
 REFUSED = "refused"  # verdict of a row that is no design
+FAILED = "failed"  # of one that was not assessed
 Row = dict[str, Any]  # column -> value
 
 
@@ -198,7 +199,7 @@ def assess_job(job: Job, space: str) -> Row:
     except DesignError as error:
         return row | {"error": str(error)}
     except Exception as error:  # one design of thousands, whose row says so
-        return row | {"verdict": "failed", "error": f"{type(error).__name__}: {plain(error, 300)}"}
+        return row | {"verdict": FAILED, "error": f"{type(error).__name__}: {plain(error, 300)}"}
     plan = now.plan or {}
     row |= {"name": now.name, "verdict": now.verdict, "missed": "; ".join(now.missed) or None}
     row |= {f"plan.{field}": plan.get(field) for field in PLAN}
@@ -211,9 +212,27 @@ def assess_job(job: Job, space: str) -> Row:
     return cleaned
 
 
-def _rows(jobs: Sequence[Job], space: str) -> list[tuple[str, Row]]:
-    """(key, row) of each of some jobs."""
+def _rows(jobs: Sequence[Job], space: str, kit: str) -> list[tuple[str, Row]]:
+    """(key, row) of each of some jobs. Raises DesignError where the process has another state of
+    the kit than the one that asks, of that hash."""
+    if inputs_hash() != kit:
+        raise DesignError(
+            "--scheduler",
+            problem="has workers with another state of the kit",
+            allowed="the same release, data files and extensions on every machine",
+        )
     return [(job.key, assess_job(job, space)) for job in jobs]
+
+
+def _of_dead(job: Job) -> Row:
+    """The row of a design whose workers died with it in hand."""
+    return {
+        "number": job.number,
+        "design": job.name,
+        **job.varied,
+        "verdict": FAILED,
+        "error": "the workers that held it died: memory?",
+    }
 
 
 def assess_many(
@@ -232,8 +251,9 @@ def assess_many(
     paths of fields. base : the design that the rows of a table change. over : {dotted path:
     values}, every combination of each design. space : coarse, default or wide.
     scheduler : address of a Dask scheduler, or a distributed.Client; None works here, one after
-    the other. progress : function(done, of), may return False to stop: the rows so far are
-    returned. partial : file that keeps rows as they come, and from which a run goes on.
+    the other; a design that costs its workers their lives is a row that failed, and costs no
+    other. progress : function(done, of), may return False to stop: the rows so far are returned.
+    partial : file that keeps rows as they come, and from which a run goes on.
     Raises DesignError for a source that holds no design.
     """
     space_of(space)
@@ -250,13 +270,26 @@ def assess_many(
                     line = dumps([key, clean(row)], allow_nan=False, ensure_ascii=False)
                     file.write(f"\n{line}")
 
+    stopped = False
+
     def moved_on(count: int, _: int) -> Any:
-        return None if progress is None else progress(before + count, len(jobs))
+        nonlocal stopped
+        stopped = progress is not None and progress(before + count, len(jobs)) is False
+        return not stopped
 
     if partial and not Path(partial).exists():
         write_text(partial, dumps(_stamp(space)))
-    tasks = [(left[i : i + CHUNK], space) for i in range(0, len(left), CHUNK)]
-    across(_rows, tasks, scheduler, moved_on, len(left), CHUNK, arrived)
+    kit = inputs_hash()
+    tasks = [(left[i : i + CHUNK], space, kit) for i in range(0, len(left), CHUNK)]
+    lost: list[tuple[Any, ...]] = []
+    across(_rows, tasks, scheduler, moved_on, len(left), CHUNK, arrived, lost.append)
+    for job in [job for task in lost for job in task[0]]:
+        if stopped:
+            break
+        dead: list[tuple[Any, ...]] = []  # one after the other: it is the job's own doing
+        across(_rows, [([job], space, kit)], scheduler, None, 1, 1, arrived, dead.append)
+        if dead:
+            done[job.key] = _of_dead(job)
     return [done[job.key] for job in jobs if job.key in done]
 
 

@@ -132,6 +132,35 @@ def test_the_hook_leaves_out_what_is_no_design(repository):
     assert run().returncode == 3
 
 
+@pytest.mark.slow
+def test_the_hook_as_pre_commit_runs_it(repository, tmp_path):
+    """pre-commit chooses the files and calls the entry; what it would install is here already."""
+    pytest.importorskip("pre_commit")
+    hook = yaml.safe_load(HOOKS.read_text())[0] | {"language": "system"}
+    config = {"repos": [{"repo": "local", "hooks": [hook]}]}
+    (repository / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config))
+    git(repository, "add", "-A")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    def run(*more):
+        return subprocess.run(
+            [sys.executable, "-m", "pre_commit", "run", "--verbose", *more],
+            cwd=repository,
+            env=os.environ | {"PATH": path, "PRE_COMMIT_HOME": str(tmp_path / "home")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    ran = run("--all-files")
+    assert ran.returncode == 0 and "1 design, 1 with a lock: all hold" in ran.stdout, ran.stdout
+    (file,) = (repository / "designs").glob("*.yaml")
+    Design.read(file).change({"cluster.devices": 128}).write(file, force=True)
+    git(repository, "add", "-A")
+    ran = run()  # of what is staged
+    assert ran.returncode == 1 and "stale-lock" in ran.stdout and "exit code: 3" in ran.stdout
+
+
 def test_the_manifest_before_pre_commit_itself():
     manifest = pytest.importorskip("pre_commit.clientlib").load_manifest
     assert [hook["id"] for hook in manifest(str(HOOKS))] == ["scantling-check"]

@@ -118,6 +118,50 @@ def test_the_file_is_a_chrome_trace(traced, tmp_path):
             open_ends.append(end)
 
 
+# "Trace Event Format" (Google, 2016), what each field has to be
+FORMAT = {
+    "name": (str, "The name of the event, as displayed in Trace Viewer"),
+    "cat": (str, "The event categories. This is a comma separated list of categories"),
+    "ph": (str, "The event type. This is a single character"),
+    "ts": (float, "The tracing clock timestamp of the event ... at microsecond granularity"),
+    "dur": (float, "the tracing clock duration of complete events in microseconds"),
+    "pid": (int, "The process ID for the process that output this event"),
+    "tid": (int, "The thread ID for the thread that output this event"),
+    "args": (dict, "Any arguments provided for the event"),
+}
+# metadata events (ph "M") and the argument of each
+METADATA = {
+    "process_name": "name",
+    "process_sort_index": "sort_index",
+    "thread_name": "name",
+    "thread_sort_index": "sort_index",
+}
+
+
+def test_the_file_is_what_the_trace_event_format_says(traced):
+    """Every field of it and no other; microseconds: from the first slice of the rank that sets the
+    pace to its last is the step, on the tracks that the metadata name."""
+    assessment, one = traced
+    data = json.loads(one.to_json())
+    assert data.keys() == {"traceEvents", "displayTimeUnit", "otherData"}
+    tracks, named = set(), set()
+    for event in data["traceEvents"]:
+        if event["ph"] == "M":
+            assert event["args"].keys() == {METADATA[event["name"]]}
+            if event["name"] == "thread_name":
+                named.add((event["pid"], event["tid"]))
+            continue
+        assert event.keys() == FORMAT.keys() and "," not in event["cat"]
+        for field, (kind, _) in FORMAT.items():
+            assert isinstance(event[field], (int, float) if kind is float else kind)
+        tracks.add((event["pid"], event["tid"]))
+    assert tracks <= named
+    mine = [e for e in data["traceEvents"] if e["ph"] == "X" and e["pid"] == one.pace]
+    mine = [e for e in mine if e["tid"] == 1 + STREAMS.index(COMPUTE)]
+    length_us = max(e["ts"] + e["dur"] for e in mine) - min(e["ts"] for e in mine)
+    assert length_us == pytest.approx(1e6 * float(assessment.chosen.step.total), rel=1e-6)
+
+
 def test_each_slice_names_the_function_that_explain_names():
     assessment = assess(design())
     one = trace(assessment)

@@ -55,13 +55,13 @@ class Schedule(Panel):
                 "The plan's schedule",
                 self.planned_note,
                 self.planned,
-                see="Each row is a stage and each block a micro-batch: the white is the bubble.",
+                see="Each row is a stage and each block a micro-batch: the gaps are the bubble.",
             ),
             boxes.card(
                 "For comparison, same settings",
                 self.other_note,
                 self.another,
-                see="Whether another order of the same passes leaves less white.",
+                see="Whether another order of the same passes leaves smaller gaps.",
             ),
             boxes.card(
                 in_flight.title,
