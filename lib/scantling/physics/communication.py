@@ -7,8 +7,10 @@ import numpy as np
 from ..catalogue.words import SHARDINGS
 from .cases import Cases
 from .step import Step
+from .traffic import scattered_again
 
 WEIGHTS_ONCE = "reduce-scatter of gradients, all-gather of weights"
+GRADIENTS_ALWAYS = "reduce-scatter of gradients, every micro-batch; all-gather of weights"
 WEIGHTS_ALWAYS = "all-gather of weights, reduce-scatter of gradients"
 GRADIENTS = {
     "none": "all-reduce of gradients",
@@ -45,7 +47,7 @@ def communication(c: Cases, step: Step) -> list[Traffic]:
         ("cp", p.cp, p.tp, "keys and values of the other chunks"),
         ("ep", p.ep, p.etp, "tokens to experts and back"),
         ("pp", p.pp, p.tp * p.cp * p.dp, "activations and their gradients to the next stage"),
-        ("dp", p.dp * p.cp, p.tp, GRADIENTS[SHARDINGS[int(p.sharding)]]),
+        ("dp", p.dp * p.cp, p.tp, gradients(c)),
     )
     return [
         {
@@ -62,3 +64,10 @@ def communication(c: Cases, step: Step) -> list[Traffic]:
         for x in [step.axes[axis]]
         if members > 1
     ]
+
+
+def gradients(c: Cases) -> str:
+    """What the ranks that share a stage's weights send of them."""
+    if scattered_again(c) > 0:
+        return GRADIENTS_ALWAYS
+    return GRADIENTS[SHARDINGS[int(c.plan.sharding)]]

@@ -68,6 +68,7 @@ class Software:
     # a recipe that its maker tuned for the model and the machine (tuned), any other (typical), or
     # code and settings that nobody has tuned yet (first-week)
     tuned: Column
+    reduced_once: Column  # zero2 that sends the gradients of several micro-batches once a step
     fp32_reduce: Column  # gradients are sent in fp32, however they are kept
     own_card: Column  # gathers of sharded weights reach each device over its own card alone
     # gathered weights are copied out of the collective's buffer and gradients into it,

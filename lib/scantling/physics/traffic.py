@@ -19,7 +19,7 @@ from ..base.columns import Column
 from ..base.records import record
 from ..blocks.answers import Exchange as BlockExchange, fold
 from ..blocks.moe import Moe
-from .cases import HSDP, ULYSSES, ZERO3, Cases
+from .cases import HSDP, ULYSSES, ZERO2, ZERO3, Cases
 from .collectives import (
     RING_HOP_OUT_S,
     SIMPLE,
@@ -337,7 +337,8 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
     before data sharding.
 
     none: all-reduce of gradients. zero1, zero2: reduce-scatter of gradients, all-gather of 16-bit
-    weights. zero3: per micro-batch gather for forward and backward and a reduce-scatter; hsdp: that
+    weights; zero2 scatters after every micro-batch, since only a shard of the gradients is kept.
+    zero3: per micro-batch gather for forward and backward and a reduce-scatter; hsdp: that
     inside the shard group, then an all-reduce of the shards across groups. Rajbhandari et al. 2020,
     section 7; Zhao et al. 2023 (FSDP), section 3.2.
     """
@@ -354,6 +355,7 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
     pieces = (1 + gathers) * c.shape.layers / p.pp
     passes = 1 + ((p.sharding == 0) | (c.software.grad_all_reduce > 0))  # of the gradients
     gathered = p.sharding > 0  # the weights
+    again = scattered_again(c)
     reduce: Column = 0.0
     gather: Column = 0.0
     micro: Column = 0.0
@@ -379,6 +381,7 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
                 took = np.where(passes > 1, np.minimum(took, n * sharp_s(grads / n, w)), took)
             reduce = reduce + whole * took
             gather = gather + whole * gathered * in_buckets_s(weights, each, w)
+            micro = micro + whole * (again / m) * in_buckets_s(grads, each, w)
         if np.any(sharded):  # two gathers, or one, and a reduce-scatter a layer
             shared = np.minimum(inside, shard)
             unit = Wires(
@@ -395,12 +398,19 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
         sent = sent + np.where(
             sharded,
             always + across_bytes,
-            (passes * grads + gathered * weights) * (ranks - 1) / ranks,
+            ((passes + again) * grads + gathered * weights) * (ranks - 1) / ranks,
         )
     return DataParallel(
         reduce_wire_s=reduce + every_step_s(c),
         gather_wire_s=gather,
         micro_wire_s=micro,
         bytes=sent,
-        calls=np.where(sharded, (1 + gathers) * m, 2.0),
+        calls=np.where(sharded, (1 + gathers) * m, 2.0 + again),
     )
+
+
+def scattered_again(c: Cases) -> Column:
+    """Micro-batches of a step after which zero2 scatters gradients, beside the last one: all, but
+    for stacks that send them once a step or keep them whole until then."""
+    once = (c.software.reduced_once > 0) | (c.constants.memory.whole_gradients > 0)
+    return (c.plan.sharding == ZERO2) * (1 - once) * (c.micro_batches - 1.0)

@@ -339,9 +339,7 @@ def splits_better(c: Columns, q: Question) -> Array:
 
 
 def _sharding(c: Columns, q: Question) -> Columns:
-    """What data-parallel ranks share out; nothing where there is one of them. zero2 over several
-    micro-batches counts gradients that are sharded and reduced once a step (Llama 3, section
-    3.3.2); `verdict.limits.accumulated` says what reducing each time adds."""
+    """What data-parallel ranks share out; nothing where there is one of them."""
     c = cross(c, "sharding", q.codes("sharding"))
     if q.pins.get("sharding") is None:
         alone = c["dp"] * c["cp"] == 1  # nothing to shard over: one way, and its name is none

@@ -13,9 +13,9 @@ import numpy as np
 from ..base.columns import Array, Column
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
-from ..catalogue.words import RECOMPUTES, SHARDINGS, Sharding
+from ..catalogue.words import RECOMPUTES, SHARDINGS
 from ..design.pins import Pins, pins_from
-from ..physics.cases import ZERO2, Cases, Plan, accumulated, devices
+from ..physics.cases import Cases, Plan, devices
 from ..physics.gather import Situation
 from ..physics.layout import runs
 from ..physics.memory.chance import most_bytes
@@ -29,12 +29,13 @@ from .plan_names import PlanRow, as_dict, plan_at
 from .ran import spread_of
 from .remote import Progress, Scheduler, across
 from .space import DEFAULT, Space
+from .stack_laws import run_by
 
 CHUNK = 32768  # rows of one pass: with fewer, what Python adds to each pass shows
 REMOTE = 2 * CHUNK  # rows that one task of a cluster takes
 ROUNDING = 1e-9  # share of a number of bytes by which two ways to it may differ
 TIE = 0.03  # share of a step within which the plainest plan is taken
-HOST_TIE = 0.10  # the same of plans that keep more on the device, or ask less of the framework
+HOST_TIE = 0.10  # the same of plans that keep more on the device, or that a framework runs
 
 
 class Counts(TypedDict):
@@ -118,8 +119,8 @@ class Search:
 
     def simplest(self) -> int | None:
         """Row of the plainest plan within TIE of the best, HOST_TIE where the best sends state off
-        the device (or through NVMe) or counts on gradients that are reduced once and the other less
-        so, with the best's headroom, and below SAFE_SHARE of the memory where the best is; None
+        the device (or through NVMe) or is run by no framework as it is, and the other less so, with
+        the best's headroom, and below SAFE_SHARE of the memory where the best is; None
         where none fits."""
         best = self.best()
         if best is None:
@@ -131,7 +132,7 @@ class Search:
         if not self.roomy[best]:
             tied &= self.total_bytes <= self.total_bytes[best]
         rows = np.flatnonzero(tied)
-        away = self.sent_away(rows) + self.reduced_once(rows)
+        away = self.sent_away(rows) + self.run_by_none(rows)
         level = away[rows == best][0]
         near = self.step_s[rows] <= (1 + TIE) * self.step_s[best]
         rows, away = rows[near | (away < level)], away[near | (away < level)]
@@ -148,16 +149,13 @@ class Search:
             away = away + 3 * (np.broadcast_to(disk, len(rows)) > 0)
         return away
 
-    def reduced_once(self, rows: Array) -> Array:
-        """Where some plans shard gradients over several micro-batches, which is counted as reduced
-        once a step (verdict.limits.accumulated), and neither a pin nor the stack says so. bool"""
-        situation = self.situation
-        if situation.phase.pins.get("sharding") or situation.stack.sharding == Sharding.ZERO2:
+    def run_by_none(self, rows: Array) -> Array:
+        """Where no framework with a launch kit runs some plans as they are, of a design that names
+        no stack. bool"""
+        if self.situation.resolved.stack:
             return np.zeros(len(rows), bool)
-        plan = take(self.plan, rows)
-        batch = float(situation.phase.global_batch)
-        several = accumulated(batch, plan.dp, plan.micro_batch) > 1
-        return np.broadcast_to((plan.sharding == ZERO2) & several, len(rows))
+        able = run_by(take(self.plan, rows), self.situation).values()
+        return ~np.any([np.broadcast_to(runs, len(rows)) for runs in able], axis=0)
 
     def column(self, name: str) -> Array:
         """A field of all plans."""

@@ -273,33 +273,43 @@ def laws_of_stack(name: str | None) -> tuple[StackLaw, ...]:
 def runs_on(plan: Plan, situation: Situation) -> list[Stack]:
     """Stacks with a launch kit for a design's chips whose laws one plan keeps and that offer its
     values."""
+    return [stacks()[name] for name, runs in run_by(plan, situation).items() if np.all(runs)]
+
+
+def run_by(plan: Plan, situation: Situation) -> dict[str, Array]:
+    """Whether each stack with a launch kit for a design's chips would run some plans as they are:
+    its laws are kept and every value is offered. {stack: bool [plans]}"""
     resolved = situation.resolved
     run = Run(resolved.model, situation.phase)
     columns = {name: np.asarray(value).astype(np.int64) for name, value in vars(plan).items()}
-    columns["recompute_share"] = np.asarray(plan.recompute_share)
+    columns["recompute_share"] = np.asarray(plan.recompute_share, float)
     vendor = family(resolved.cluster.accelerator.family).vendor_stack
-    return [
-        one
-        for one in stacks().values()
-        if one.kit
-        and vendor in one.chips.split()
-        and _offers(one, columns)
-        and all(np.all(law.holds(columns, run)) for law in laws_of_stack(one.name))
-    ]
+    out = {}
+    for one in stacks().values():
+        if one.kit and vendor in one.chips.split():
+            runs = offered_by(one, columns)
+            for law in laws_of_stack(one.name):
+                runs = runs & law.holds(columns, run)
+            out[one.name] = runs
+    return out
 
 
-def _offers(one: Stack, c: Columns) -> bool:
-    """Whether a stack offers every value of one plan; sets of modules only where it names some."""
-    if c["modules"] > 0 and not one.offers.get("recompute_modules"):
-        return False
+def offered_by(one: Stack, c: Columns) -> Array:
+    """Whether a stack offers every value of some plans; sets of modules only where it names some.
+    bool [plans]"""
+    runs = np.ones(np.shape(c["tp"]), bool)
+    if not one.offers.get("recompute_modules"):
+        runs = runs & (c["modules"] == 0)
     for axis, values in one.offers.items():
-        if axis == "recompute_share" and c["recompute"] == FULL and c[axis] not in values:
-            return False
-        if axis in ("recompute_modules", "recompute_share") or axis not in c:
-            continue
-        unused = (axis == "schedule" and c["pp"] == 1) or (axis == "cp_type" and c["cp"] == 1)
-        alone = axis == "sharding" and c["dp"] * c["cp"] == 1
-        value = CODED[axis][int(c[axis])] if axis in CODED else int(c[axis])
-        if not (unused or alone) and value not in values:
-            return False
-    return True
+        if axis == "recompute_share":
+            runs = runs & either(c["recompute"] != FULL, np.isin(c[axis], values))
+        elif axis in c and axis != "recompute_modules":
+            some = [CODED[axis].index(value) for value in values] if axis in CODED else values
+            runs = runs & either(unused(axis, c), np.isin(c[axis], some))
+    return runs
+
+
+def unused(axis: str, c: Columns) -> Array:
+    """Where some plans have no use for an axis: one stage, one rank."""
+    degrees = {"schedule": c["pp"], "cp_type": c["cp"], "sharding": c["dp"] * c["cp"]}
+    return np.asarray(degrees.get(axis, 0) == 1)

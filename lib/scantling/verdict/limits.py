@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.errors import DesignError
 from ..base.show import percent, seconds, share, size
-from ..catalogue.words import MEMORY_PARTS, Sharding, StepPart
+from ..catalogue.words import MEMORY_PARTS, StepPart
 from ..endure.reliability import GOES_ON
 from ..physics.cases import devices
 from ..physics.gather import Situation
@@ -62,7 +62,6 @@ def limits(assessment: Assessment, advice: bool = True) -> list[str]:
         tight,
         bolder,
         unpublished,
-        accumulated,
         offloaded,
         replaced,
         on_spot,
@@ -351,21 +350,4 @@ def able_stacks(assessment: Assessment) -> Iterator[str]:
         yield (
             "stack: none is named, and no framework with a launch kit here runs this plan as it "
             "is; name a stack, and the search keeps to what it offers"
-        )
-
-
-def accumulated(assessment: Assessment) -> Iterator[str]:
-    """A line on zero2 with several micro-batches a step: how its gradients are counted, and what
-    reducing them each time could add."""
-    chosen = assessment.chosen
-    m = chosen.plan["grad_accum"]
-    step = chosen.step
-    if chosen.plan["sharding"] == Sharding.ZERO2 and m > 1:
-        grads = chosen.case.job.grad_bytes
-        once = (step.dp + step.axes["dp"].hidden_s) * grads / (grads + 2.0)
-        yield (
-            f"sharding: zero2 over {m} micro-batches is counted with sharded gradients reduced "
-            "once a step, as for Llama 3; a framework that reduces after every micro-batch adds "
-            f"up to {seconds(once * (m - 1))} of traffic to a step of {seconds(step.total)}, one "
-            "that keeps them whole until the last needs zero1's memory"
         )
