@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -44,14 +45,25 @@ def kernels(server) -> dict[int, int]:
     return spent
 
 
+def at_rest(server, seconds: float = 120) -> dict[int, int]:
+    """The same once no kernel works: one that waits for the next visitor may still be starting."""
+    spent, until = kernels(server), time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(1)
+        before, spent = spent, kernels(server)
+        if before.keys() == spent.keys() and all(spent[pid] - before[pid] < 5 for pid in spent):
+            break
+    return spent
+
+
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="finds the kernels in /proc")
 def test_a_dead_kernel_is_said_and_the_address_opens_the_design_again(voila, visitor):
     desk = visitor(voila.url)
-    before = kernels(voila)
+    before = at_rest(voila)
     desk.press("cluster.devices", "ArrowLeft", 2)
     after = kernels(voila)
     ours = max(before, key=lambda pid: after.get(pid, 0) - before[pid])
-    there = desk.readout("cluster.devices"), desk.kpi("days")
+    there = desk.readout("cluster.devices"), desk.kpi("likely.days")
     address, drawn = desk.page.url, desk.marks(1)
     assert "#design=1." in desk.page.url
     assert link.read(desk.page.url).cluster.devices == int(there[0].replace(",", ""))
@@ -65,7 +77,7 @@ def test_a_dead_kernel_is_said_and_the_address_opens_the_design_again(voila, vis
     assert desk.readout("cluster.devices") == there[0], "no control runs ahead of the picture"
     assert desk.marks(1) == drawn and desk.page.url == address, "the last picture and link stay"
     elsewhere = visitor(address)  # the address alone opens it, in a browser that has seen nothing
-    assert (elsewhere.readout("cluster.devices"), elsewhere.kpi("days")) == there
+    assert (elsewhere.readout("cluster.devices"), elsewhere.kpi("likely.days")) == there
     desk.picture(ROOT / "build" / "pictures" / "lost.png")
     desk.errors.clear()
     with desk.page.expect_navigation():
@@ -76,7 +88,7 @@ def test_a_dead_kernel_is_said_and_the_address_opens_the_design_again(voila, vis
         timeout=120_000,
     )
     desk.settle()
-    assert desk.kpi("days") == there[1]
+    assert desk.kpi("likely.days") == there[1]
     assert not banner.is_visible()
 
 

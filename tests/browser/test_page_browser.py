@@ -98,7 +98,8 @@ def test_a_log_moves_the_desk_to_what_was_measured(voila, visitor, tmp_path):
     line = (
         " [2026-01-01 10:{:02d}:00] iteration {:8d}/ 50 | elapsed time per iteration (ms): 6500.0 |"
     )
-    log.write_text("\n".join(line.format(i, i) for i in range(1, 40)), encoding="utf-8")
+    said = ["  world_size ...................................... 16384"]
+    log.write_text("\n".join(said + [line.format(i, i) for i in range(1, 40)]), encoding="utf-8")
     before, marks = desk.note("step_s"), desk.marks(1)
     desk.tab("File and report")
     with desk.page.expect_download() as waiting:

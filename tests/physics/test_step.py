@@ -197,10 +197,25 @@ def test_a_layer_of_22b_takes_what_korthikanti_measured(sp, forward, backward):
 @pytest.mark.parametrize("sharding, volume", [("none", 2 * 4), ("zero1", 4 + 2), ("zero2", 4 + 2)])
 def test_data_parallel_bytes_are_those_of_rajbhandari(sharding, volume):
     """arXiv 1910.02054, section 7: all-reduce moves twice the gradient, reduce-scatter and
-    all-gather once each; fp32 gradients, 16-bit weights."""
+    all-gather once each; fp32 gradients, 16-bit weights. One micro-batch a step."""
     n = 16
-    got = traffic.data_parallel(case(dp=n, sharding=code(SHARDINGS, sharding)), 1e9, 0.0)
+    one = case(GPT3, dict(global_batch=float(n)), dp=n, sharding=code(SHARDINGS, sharding))
+    got = traffic.data_parallel(one, 1e9, 0.0)
     assert float(got.bytes) == pytest.approx(1e9 * volume * (n - 1) / n)
+
+
+def test_zero2_scatters_the_gradients_of_every_micro_batch():
+    """DeepSpeed's stage 2 and Megatron-FSDP's optim_grads keep a shard of the gradients alone, so
+    each micro-batch sends its own; FSDP's no_sync keeps them whole."""
+    n, m = 16, 8
+    kept = [
+        float(traffic.data_parallel(c, 1e9, 0.0).bytes)
+        for c in (
+            case(GPT3, dict(global_batch=float(n * m)), dp=n, sharding=code(SHARDINGS, sharding))
+            for sharding in ("zero1", "zero2")
+        )
+    ]
+    assert kept[1] - kept[0] == pytest.approx((m - 1) * 1e9 * 4 * (n - 1) / n)
 
 
 def test_bubble_of_1f1b_is_that_of_narayanan():

@@ -150,8 +150,8 @@ def test_ties_go_to_the_simplest_and_are_the_same_each_time():
 @pytest.mark.parametrize("memory", [80, 90, 110])
 def test_the_plainest_plan_of_a_tie_does_not_leave_the_safe_part_of_the_memory(memory):
     """405B on 8,192 devices: where the fastest plan keeps a fifth of the memory free, so does the
-    one that is taken, which is no more than 3 % slower, or 10 % where the fastest counts on sharded
-    gradients that are reduced once a step."""
+    one that is taken, which is no more than 3 % slower, or 10 % where no framework runs the fastest
+    as it is."""
     text = f"""
 model: llama-3.1-405b
 cluster: {{accelerator: {{like: h100-sxm, hbm_gb: {memory}}}, devices: 8192}}
@@ -162,7 +162,7 @@ job: {{tokens: 10e12, seq_len: 8192}}
     share = found.total_bytes / found.capacity
     assert share[a.chosen.row] <= max(SAFE_SHARE, share[found.best()])
     best = np.array([found.best()])
-    tie = HOST_TIE if found.reduced_once(best)[0] else TIE
+    tie = HOST_TIE if found.run_by_none(best)[0] else TIE
     assert found.step_s[best[0]] <= a.step_s <= (1 + tie) * found.step_s[best[0]]
     assert a.fastest["step_s"] == found.step_s[found.best()]
 
@@ -379,8 +379,8 @@ def test_what_is_pinned_to_the_device_is_no_faster_than_the_open_search():
     assert kept.fastest["step_s"] <= 1.001 * found.step_s[found.best()]
 
 
-def test_of_equal_steps_the_leaner_plan_is_the_bolder_one():
-    """405B on 8,192: zero1 and zero2 take as long, and the chance that is named is the lesser."""
+def test_the_fastest_plan_on_paper_is_the_bolder_one_and_of_equals_the_leanest():
+    """405B on 8,192 with next to no chance of going out of memory allowed."""
     a = assess(
         Design.from_text(
             "model: llama-3.1-405b\njob: {seq_len: 8192, global_batch: 2048}\n"
@@ -393,5 +393,4 @@ def test_of_equal_steps_the_leaner_plan_is_the_bolder_one():
     fits = np.flatnonzero(found.fits)
     equal = fits[found.step_s[fits] <= found.step_s[fits].min() * (1 + 1e-9)]
     leanest = equal[np.argmin(found.total_bytes[equal])]
-    assert {found.row(i)["sharding"] for i in equal} == {"zero1", "zero2"}
-    assert short(found.row(leanest)) in said and found.row(leanest)["sharding"] == "zero2"
+    assert short(found.row(leanest)) in said

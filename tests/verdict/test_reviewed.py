@@ -137,7 +137,7 @@ def test_idle_devices_stand_in_the_verdict_line(tmp_path, capsys):
     )
     lines = page_of(text, tmp_path, capsys)
     idle = 16384 - assess(Design.from_text(text)).devices_used
-    assert idle > 0 and lines[1].startswith(f"Feasible, {idle:,} devices idle: ")
+    assert idle > 0 and lines[1].startswith(f"Feasible, {idle:,} devices idle")
     assert any("a batch of 2,048 would keep 16,384 at work" in line for line in lines)
 
 

@@ -118,10 +118,10 @@ class Search:
         return self.total_bytes <= roomy_bytes(self.situation, self.plan)
 
     def simplest(self) -> int | None:
-        """Row of the plainest plan within TIE of the best, HOST_TIE where the best sends state off
-        the device (or through NVMe) or is run by no framework as it is, and the other less so, with
-        the best's headroom, and below SAFE_SHARE of the memory where the best is; None
-        where none fits."""
+        """Row of the plainest plan with the best's headroom, below SAFE_SHARE of the memory where
+        the best is; None where none fits. Of the plans within HOST_TIE of the best those are left
+        that send least state off the device (or through NVMe) and that a framework runs as they
+        are; of them the plainest within TIE of the fastest."""
         best = self.best()
         if best is None:
             return None
@@ -133,10 +133,9 @@ class Search:
             tied &= self.total_bytes <= self.total_bytes[best]
         rows = np.flatnonzero(tied)
         away = self.sent_away(rows) + self.run_by_none(rows)
-        level = away[rows == best][0]
-        near = self.step_s[rows] <= (1 + TIE) * self.step_s[best]
-        rows, away = rows[near | (away < level)], away[near | (away < level)]
-        keys = (away, *complexity(take(self.plan, rows), self.situation))
+        rows = rows[away == away.min()]
+        rows = rows[self.step_s[rows] <= (1 + TIE) * self.step_s[rows].min()]
+        keys = complexity(take(self.plan, rows), self.situation)
         return int(rows[np.lexsort((self.step_s[rows], *reversed(keys)))[0]])
 
     def sent_away(self, rows: Array) -> Array:
