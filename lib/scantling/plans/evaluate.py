@@ -154,7 +154,8 @@ class Search:
         if self.situation.resolved.stack:
             return np.zeros(len(rows), bool)
         able = run_by(take(self.plan, rows), self.situation).values()
-        return ~np.any([np.broadcast_to(runs, len(rows)) for runs in able], axis=0)
+        some = np.array([np.broadcast_to(runs, len(rows)) for runs in able], bool)
+        return np.logical_not(some.reshape(-1, len(rows)).any(axis=0))
 
     def column(self, name: str) -> Array:
         """A field of all plans."""
