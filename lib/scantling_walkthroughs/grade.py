@@ -15,7 +15,7 @@ from . import question_pages
 from .question import BAD, NEAR, OPEN, RIGHT, SLIP, WRONG, Choice, Explain, Number, Plan, Question
 from .right_answers import answer_as_text, right_answer as right_answer
 from .texts import small_size
-from .typed import FACTORS, confusions, read_keys, read_number, read_plan
+from .typed import confusions, likely_factors, read_keys, read_number, read_plan
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -49,6 +49,7 @@ class Verdict:
         return question_pages.block(question_pages.verdict_part(self))
 
 
+NEARLY = 0.25  # share by which a plan that fits may be slower than the best, to be near it
 _PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 OTHER_SIGN = "The answer has the other sign."
 NOT_ZERO = "The answer is not zero."
@@ -121,7 +122,7 @@ def _number(q: Number, answer: Any) -> Verdict:
     if apart <= max(q.within**2, 1.10):
         close = f"Close, but too {way} {_tolerance(q)}: look for a part left out or rounded away."
         return verdict(NEAR, close, 0.5)
-    return verdict(WRONG, _off(apart, way))
+    return verdict(WRONG, _off(apart, way, q.unit))
 
 
 def _slip_of(q: Number, value: float) -> int | None:
@@ -134,12 +135,12 @@ def _slip_of(q: Number, value: float) -> int | None:
     return min(near)[1] if near else None
 
 
-def _off(apart: float, way: str) -> str:
-    """How far an answer is off, and what that factor usually is."""
+def _off(apart: float, way: str, unit: str) -> str:
+    """How far an answer is off, and what that factor usually is of such a quantity."""
     if apart > 1e5:
         return f"Too {way} by {log10(apart):.0f} powers of ten."
     usual = ""
-    for factor, too_high, too_low in FACTORS:
+    for factor, too_high, too_low in likely_factors(unit):
         if _apart(apart, factor) < 1.02:
             usual = f": {too_low if way == 'low' else too_high}"
             break
@@ -230,7 +231,8 @@ def _plan(q: Plan, answer: Any) -> Verdict:
     behind = trial.step_s / best.step_s - 1
     if behind <= q.slower - 1:
         return verdict(RIGHT, _fits(trial, behind), 1.0)
-    return verdict(NEAR, _slow(trial, best, behind), 0.5)
+    near = behind <= NEARLY
+    return verdict(NEAR if near else WRONG, _slow(trial, best, behind), 0.5 if near else 0.25)
 
 
 def _over(trial: Assessment) -> str:

@@ -30,7 +30,7 @@ from .question import (
 )
 from .right_answers import answer_as_text, right_answer
 from .rubric import LEVELS, rubric
-from .typed import DIMENSIONS, FACTORS, confusions, dimension, factors
+from .typed import DIMENSIONS, confusions, dimension, factors, likely_factors
 
 HERE = Path(__file__).parent
 # sign and name of what a verdict says
@@ -230,7 +230,7 @@ def _key(q: Question) -> str:
             "unit": q.unit,
             "units": factors(q.unit),
             "confusions": confusions(q.unit),
-            "factors": FACTORS,
+            "factors": likely_factors(q.unit),
             "dimensions": DIMENSIONS,
             "asked": dimension(q.unit),
             "within": q.within,

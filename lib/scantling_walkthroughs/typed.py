@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from scantling.base.records import Lines
 from scantling.base.typed import digits
@@ -72,40 +72,65 @@ DIMENSIONS = (
         "a count",
     ),
 )
-# what a wrong factor usually is: the factor, how it is said of an answer that much too high, and
-# too low; the ratio up to which it counts is 1.02
-FACTORS: tuple[tuple[float, str, str], ...] = (
-    (
+# what is counted in what follows from FLOP, and so carries their slips
+_OF_WORK = ("FLOP", "FLOP per second", "time", "money")
+_OF_BYTES = ("bytes", "a rate of bytes")
+
+
+class Factor(NamedTuple):
+    """What a wrong factor usually is: how it is said of an answer that much too high, and too low;
+    the ratio up to which it counts is 1.02. `of`: what a unit has to count for it (`dimension`)."""
+
+    times: float
+    high: str
+    low: str
+    of: tuple[str, ...]
+
+
+FACTORS = (
+    Factor(
         2,
-        "one for each of two ways, or a multiply and an add counted apart",
-        "one way only, or a multiply-add counted as one",
+        "a multiply and an add counted apart",
+        "a multiply-add counted as one",
+        ("FLOP", "FLOP per second"),
     ),
-    (
+    Factor(2, "one for each of two ways", "one way only", _OF_BYTES),
+    Factor(
         3,
         "forward and backward counted where one of them is meant",
         "the forward pass alone, without the backward that costs twice as much",
+        _OF_WORK,
     ),
-    (4 / 3, "a recomputed forward is in it", "the recomputed forward is missing"),
-    (4, "four bytes a value where one is meant", "one byte a value where four are meant"),
-    (
+    Factor(4 / 3, "a recomputed forward is in it", "the recomputed forward is missing", _OF_WORK),
+    Factor(
+        4,
+        "four bytes a value where one is meant",
+        "one byte a value where four are meant",
+        ("bytes",),
+    ),
+    Factor(8, "bits for bytes", "bytes for bits", _OF_BYTES),
+    Factor(
         8,
-        "a node of eight for one device, or bits for bytes",
-        "one device for a node of eight, or bytes for bits",
+        "a node of eight for one device",
+        "one device for a node of eight",
+        ("FLOP per second", "time", "money", "a rate of tokens"),
     ),
-    (
+    Factor(
         16,
         "all state of an element (16 bytes) for one byte of it",
         "one byte for all state of an element (16 bytes)",
+        ("bytes",),
     ),
-    (24, "hours for days", "days for hours"),
-    (
+    Factor(24, "hours for days", "days for hours", ("time", "money")),
+    Factor(
         60,
         "a step of sixty between seconds, minutes and hours",
         "a step of sixty between seconds, minutes and hours",
+        ("time", "a rate of tokens", "a rate of bytes", "FLOP per second"),
     ),
-    (3600, "seconds for hours", "hours for seconds"),
-    (DAY_S, "seconds for days", "days for seconds"),
-    (100, "per cent for a share", "a share for per cent"),
+    Factor(3600, "seconds for hours", "hours for seconds", ("time", "money", "a rate of tokens")),
+    Factor(DAY_S, "seconds for days", "days for seconds", ("time", "money", "a rate of tokens")),
+    Factor(100, "per cent for a share", "a share for per cent", ("a share",)),
 )
 _SECONDS = {
     **dict.fromkeys(("us", "µs"), 1e-6),
@@ -215,6 +240,13 @@ def dimension(unit: str) -> str:
     """What a unit counts; nothing where it is unknown."""
     letters = unit.strip().lower().replace(" ", "")
     return next((name for form, name in DIMENSIONS if re.fullmatch(form, letters)), "")
+
+
+def likely_factors(unit: str) -> tuple[tuple[float, str, str], ...]:
+    """(factor, of an answer too high, too low) of the usual slips that a quantity in this unit can
+    have."""
+    counted = dimension(unit)
+    return tuple((f.times, f.high, f.low) for f in FACTORS if counted in f.of)
 
 
 def misfit(typed: str, unit: str) -> str:

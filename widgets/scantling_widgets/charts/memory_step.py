@@ -256,7 +256,8 @@ def _step_parts(figures: Facts) -> list[_Part]:
     return parts
 
 
-def _step_rows(figures: Facts, reference: Facts | None = None) -> Data:
+def _step_rows(figures: Facts, reference: Facts | None = None, until: float = 0.0) -> Data:
+    """`until`: seconds that the axis reaches at least, where steps are to be compared."""
     total = figures["step_s"]
     low, high = figures.get("step_s_low", total), figures.get("step_s_high", total)
     longest = high if reference is None else max(high, reference["step_s"])
@@ -293,7 +294,7 @@ def _step_rows(figures: Facts, reference: Facts | None = None) -> Data:
             {"row": _STEP, "at": time, "says": f"a step of {seconds(time)} was measured here"}
             for time in measured
         ],
-        "rows": [{"row": row, "zero": 0.0} for row in rows],
+        "rows": [{"row": row, "at": end} for row in rows for end in (0.0, until)],
     }
     place = {row: number for number, row in enumerate(rows)}
     return {name: [{**one, "place": place[one["row"]]} for one in of] for name, of in data.items()}
@@ -397,7 +398,7 @@ def _draw_step(legend: bool) -> alt.LayerChart:
         .encode(alt.X("at:Q"), row(bandPosition=1), tip())
     )
     return layered(
-        over("rows").mark_point(opacity=0).encode(alt.X("zero:Q"), row()),
+        over("rows").mark_point(opacity=0).encode(alt.X("at:Q"), row()),
         solid,
         pale,
         marks,

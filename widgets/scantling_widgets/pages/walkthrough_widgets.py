@@ -15,6 +15,7 @@ import anywidget
 import ipywidgets as W
 import scantling_walkthroughs as learn
 from IPython.display import display
+from scantling import Assessment
 from scantling_walkthroughs import compare, question_pages
 from scantling_walkthroughs.grade import Verdict, grade
 from scantling_walkthroughs.question import Question
@@ -22,13 +23,13 @@ from scantling_walkthroughs.session import Card, Session
 from traitlets import Dict, Unicode
 
 from .. import shipped_files
-from ..charts import pictures
+from ..charts import memory_step, pictures
 from ..charts.altair_loader import alt
 from ..charts.curves import bars, lines
 from ..charts.pictures import Picture
 from .servers import PAGE_SIGNS
 
-__all__ = ["bars", "begin", "compare", "chart", "lines", "picture"]
+__all__ = ["bars", "begin", "compare", "chart", "lines", "picture", "steps"]
 
 
 def live() -> bool:
@@ -47,6 +48,18 @@ def begin(which: str, mode: str = "student", controls: bool | None = None) -> Se
 
 
 picture = pictures.draw  # one of the kit's figures (`charts.memory`) of an assessment
+
+
+def steps(*results: Assessment) -> list[Picture]:
+    """The steps of several designs in time, on one scale."""
+    until = max(
+        float(at)
+        for result in results
+        for name, column in (("solid", "end"), ("pale", "end"), ("band", "high"))
+        for at in memory_step.step.data(result)[name].get(column, ())
+    )
+    drawn = (picture(memory_step.step, result, until=until) for result in results)
+    return [one for one in drawn if one is not None]
 
 
 def chart(drawn: alt.TopLevelMixin, words: str) -> Picture:
