@@ -21,6 +21,7 @@ from .books import (
     w08_negotiate,
     w09_first_log,
     w10_hybrid,
+    w11_policy_step,
 )
 from .comparison_table import Comparison, Row, compare
 from .grade import Verdict, grade, right_answer
@@ -74,6 +75,7 @@ _BOOKS: tuple[Walkthrough[Any], ...] = (
     w08_negotiate.BOOK,
     w09_first_log.BOOK,
     w10_hybrid.BOOK,
+    w11_policy_step.BOOK,
 )
 
 
