@@ -5,10 +5,12 @@ changed, one at a time, against the tests that data_mutants.csv maps to its file
 A name or a heading gets one letter more, a number is a tenth larger, a truth value turns round.
 Prose (notes, titles, sources) is no mutant: a test that notices it would only pin it.
 Works on a copy of the tree in build/mutants/ (--folder names another). A fork for each mutant
-starts with the libraries loaded and nothing of ours, so that it reads the changed file. Lines of
-its data_mutants.csv are kept, and a run that was stopped goes on where it was. A sample takes files
-and columns alike, then one of their cells: large tables do not drown small ones. Ends with 1 where
-a name or a heading survives.
+starts with the libraries loaded and nothing of ours, so that it reads the changed file. A test that
+fails is run once with nothing changed: one that fails then, too, judges nothing. What its tests do
+not settle within --limit seconds is unsettled. Lines of its data_mutants.csv are kept, and a run
+that was stopped, or that --minutes ended, goes on where it was. A sample takes files and columns
+alike, then one of their cells: large tables do not drown small ones. Ends with 1 where a name or a
+heading survives.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from typing import Any, NamedTuple
 
 import click
 import yaml
-from mutants import COLUMNS, earlier, failing, run, write
+from mutants import COLUMNS, Judge, earlier, run, within, write
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -220,15 +222,19 @@ def copy_tree(tree: Path) -> None:
         shutil.copy(ROOT / name, tree / name)
 
 
-def judge(tree: Path, mutant: Mutant, tests: list[str], left_out: set[str]) -> tuple[str, str]:
-    """(result, first test that failed) with one place of the copy wrong."""
+def judged(tree: Path, judge: Judge, mutant: Mutant, tests: list[str]) -> tuple[str, str]:
+    """(result, first test that failed) with one place of the copy wrong, by tests that pass
+    without it."""
     path = tree / mutant.file
     right = path.read_bytes()
-    try:
-        save(path, mutated(read(path), mutant))
-        return run(partial(go_into, tree), tests, left_out)
-    finally:
-        path.write_bytes(right)
+    while True:
+        try:
+            save(path, mutated(read(path), mutant))
+            result, by = run(partial(go_into, tree), tests, judge.unsound(), judge.limit_s)
+        finally:
+            path.write_bytes(right)
+        if not by or judge.passes(by):
+            return result, by
 
 
 @click.command()
@@ -237,7 +243,8 @@ def judge(tree: Path, mutant: Mutant, tests: list[str], left_out: set[str]) -> t
 @click.option("--seed", type=int, default=1)
 @click.option("--kind", type=click.Choice(KINDS), help="Of one kind alone.")
 @click.option("--folder", type=click.Path(path_type=Path), default=ROOT / "build" / "mutants")
-@click.option("--sound", is_flag=True, help="The tests pass with nothing changed: do not try.")
+@click.option("--minutes", type=float, default=1e9, help="Begin no mutant after so many.")
+@click.option("--limit", type=float, default=600.0, help="Seconds that the tests of one may take.")
 @click.option("--list", "listed", is_flag=True, help="Count them and stop.")
 def main(
     wanted: tuple[str, ...],
@@ -245,7 +252,8 @@ def main(
     seed: int,
     kind: str,
     folder: Path,
-    sound: bool,
+    minutes: float,
+    limit: float,
     listed: bool,
 ) -> None:
     """Change each place of the data files that ship, one at a time, and run their tests."""
@@ -262,25 +270,22 @@ def main(
     tree, out = folder / "tree", folder / "data_mutants.csv"
     copy_tree(tree)
     done = earlier(out)
-    unsound: dict[str, set[str]] = {}
-    for mutant in found:
-        if str(mutant) in done:
-            continue
-        tests = tests_of(mutant.file)
-        words = " ".join(tests)
-        if words not in unsound:
-            unsound[words] = set() if sound else failing(tests, partial(go_into, tree))
+    judge = Judge(limit, partial(go_into, tree))
+    for how_far, mutant in within(minutes, [m for m in found if str(m) not in done]):
         began = time.monotonic()
-        result, by = judge(tree, mutant, tests, unsound[words])
+        result, by = judged(tree, judge, mutant, tests_of(mutant.file))
         values = (str(mutant), result, by, f"{time.monotonic() - began:.1f}")
         done[str(mutant)] = dict(zip(COLUMNS, values, strict=True))
-        print(*values, flush=True)
+        print(how_far, *values, flush=True)
         write(out, done.values())
-    survived = [m for m in found if done[str(m)]["result"] == "survived"]
+    tried = [m for m in found if str(m) in done]
+    unsettled = [m for m in tried if done[str(m)]["result"] == "unsettled"]
+    survived = [m for m in tried if done[str(m)]["result"] == "survived"]
     for each in KINDS:
         mine = [m for m in survived if m.kind == each]
-        of_kind = sum(m.kind == each for m in found)
+        of_kind = sum(m.kind == each for m in tried)
         print(f"{each}: {len(mine)} of {of_kind} survived", *mine, sep="\n  ")
+    print(f"{len(unsettled)} of {len(tried)} unsettled after {limit:g} s", *unsettled, sep="\n  ")
     sys.exit(any(m.kind in ("heading", "name") for m in survived))
 
 

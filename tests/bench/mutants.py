@@ -1,9 +1,11 @@
 """Does a test notice? `python tests/bench/mutants.py [PART...]`: each constant of PRIORS x 1.1 and
 each formula's result x 1.1, one at a time, against the tests that mutants.csv maps to its part.
 
-One process loads everything, then forks for each mutant, so that a mutant costs its tests alone.
-Lines of build/mutants.csv are kept: a run that was stopped goes on where it was, and `--again`
-tries the survivors once more. Ends with 1 where a mutant survives that a test reaches.
+One process loads everything, then forks for each mutant, so that a mutant costs its tests alone. A
+test that fails is run once with nothing changed: one that fails then, too, judges nothing. What its
+tests do not settle within --limit seconds is unsettled. Lines of build/mutants.csv are kept: a run
+that was stopped, or that --minutes ended, goes on where it was, and `--again` tries the survivors
+once more. Ends with 1 where a mutant survives that a test reaches.
 """
 
 from __future__ import annotations
@@ -12,15 +14,20 @@ import csv
 import inspect
 import os
 import pkgutil
+import random
+import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from select import select
 from types import FunctionType
+from typing import TypeVar
 
+import click
 import numpy as np
 import pytest
 
@@ -29,6 +36,7 @@ OUT = HERE.parents[1] / "build" / "mutants.csv"
 FACTOR = 1.1
 COLUMNS = ("mutant", "result", "by", "seconds")
 QUICK = "not slow and not browser and not launch"
+Mutant = TypeVar("Mutant")
 
 
 def parts() -> dict[str, list[str]]:
@@ -131,14 +139,16 @@ class FirstFailure:
 
 
 def run(
-    change: Callable[[list[str]], None], tests: list[str], left_out: set[str]
+    change: Callable[[list[str]], None], tests: list[str], left_out: set[str], limit_s: float
 ) -> tuple[str, str]:
-    """(result, first test that failed) of the tests after a change, in a fork of this process.
+    """(result, first test that failed) of the tests after a change, in a fork of this process:
+    killed, survived, not reached, unsettled (the limit came first) or crashed.
 
     `change` appends to its list when something of it takes effect.
     """
     reading, writing = os.pipe()
     if not (child := os.fork()):
+        os.setsid()  # what its tests start ends with it
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
         reached, noticed = [], FirstFailure()
@@ -150,24 +160,48 @@ def run(
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading, "rb") as said:
-        result, _, by = said.read().decode().partition("\t")
+        ended, _, _ = select([said], [], [], limit_s)
+        text = said.read().decode() if ended else "unsettled"
+    if not ended:
+        os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
+    result, _, by = text.partition("\t")
     return result or "crashed", by
 
 
-def failing(
-    tests: list[str], prepare: Callable[[list[str]], None] = lambda reached: None
-) -> set[str]:
-    """Tests that fail with nothing changed; they judge no mutant."""
-    found: set[str] = set()
-    while True:
-        result, by = run(prepare, tests, found)
-        if result == "crashed" or by in found:
-            raise RuntimeError(f"these tests do not run with nothing changed: {tests}")
-        if not by:
-            return found
-        found.add(by)
-        print(f"left out, fails with nothing changed: {by}", flush=True)
+def unchanged(reached: list[str]) -> None:
+    """Nothing."""
+
+
+class Judge:
+    """Runs the tests of mutants, and knows which tests fail with nothing changed."""
+
+    def __init__(self, limit_s: float, prepare: Callable[[list[str]], None] = unchanged) -> None:
+        self.limit_s = limit_s
+        self.prepare = prepare
+        self.sound: dict[str, bool] = {}
+
+    def passes(self, test: str) -> bool:
+        """Whether a test passes with nothing changed."""
+        if test not in self.sound:
+            self.sound[test] = run(self.prepare, [test], set(), self.limit_s)[0] != "killed"
+            if not self.sound[test]:
+                print(f"left out, fails with nothing changed: {test}", flush=True)
+        return self.sound[test]
+
+    def unsound(self) -> set[str]:
+        return {test for test, sound in self.sound.items() if not sound}
+
+
+def within(minutes: float, found: Sequence[Mutant]) -> Iterator[tuple[str, Mutant]]:
+    """(how far the run is, mutant) of each mutant that begins before so many minutes are over."""
+    began = time.monotonic()
+    for number, mutant in enumerate(found, 1):
+        passed = (time.monotonic() - began) / 60
+        if passed > minutes:
+            print(f"{minutes:g} minutes are over: {len(found) - number + 1} were not tried")
+            return
+        yield f"{number} of {len(found)}, {passed:.1f} min:", mutant
 
 
 def earlier(table: Path) -> dict[str, dict[str, str]]:
@@ -198,29 +232,55 @@ def load() -> None:
             import_module(module.name)
 
 
-def main(words: list[str]) -> int:
-    again, wanted = "--again" in words, [w for w in words if not w.startswith("-")]
+def sample(of: Iterable[str], size: int, seed: int) -> list[str]:
+    """At most `size` mutants of parts: one of each part in turn."""
+    dice = random.Random(seed)
+    queues = [dice.sample(names, len(names)) for names in map(mutants, of)]
+    drawn: list[str] = []
+    while len(drawn) < size and any(queues):
+        drawn += [queue.pop() for queue in dice.sample(queues, len(queues)) if queue]
+    return drawn[:size]
+
+
+def judged(judge: Judge, name: str, tests: list[str]) -> tuple[str, str]:
+    """(result, first test that failed) of a mutant, by tests that pass without it."""
+    while True:
+        result, by = run(partial(apply, name), tests, judge.unsound(), judge.limit_s)
+        if not by or judge.passes(by):
+            return result, by
+
+
+@click.command()
+@click.argument("wanted", nargs=-1)
+@click.option("--sample", "size", type=int, help="At most so many, drawn part by part.")
+@click.option("--seed", type=int, default=1)
+@click.option("--minutes", type=float, default=1e9, help="Begin no mutant after so many.")
+@click.option("--limit", type=float, default=600.0, help="Seconds that the tests of one may take.")
+@click.option("--again", is_flag=True, help="Try those again that were not killed.")
+def main(
+    wanted: tuple[str, ...], size: int | None, seed: int, minutes: float, limit: float, again: bool
+) -> None:
+    """Change each constant and each formula, one at a time, and run their tests."""
     load()
     done = earlier(OUT)
     if again:
         done = {name: row for name, row in done.items() if row["result"] == "killed"}
     of = {p: t for p, t in parts().items() if not wanted or any(p.startswith(w) for w in wanted)}
-    for part, tests in of.items():
-        names = [name for name in mutants(part) if name not in done]
-        left_out = failing(tests) if names else set()
-        for name in names:
-            began = time.monotonic()
-            result, by = run(partial(apply, name), tests, left_out)
-            values = (name, result, by, f"{time.monotonic() - began:.1f}")
-            done[name] = dict(zip(COLUMNS, values))
-            print(*values, flush=True)
-            write(OUT, done.values())
-    mine = [row for name, row in done.items() if name.partition(":")[0] in of]
-    for result in ("survived", "not reached"):
+    found = sample(of, size, seed) if size else [name for part in of for name in mutants(part)]
+    judge = Judge(limit)
+    for how_far, name in within(minutes, [name for name in found if name not in done]):
+        began = time.monotonic()
+        result, by = judged(judge, name, of[name.partition(":")[0]])
+        values = (name, result, by, f"{time.monotonic() - began:.1f}")
+        done[name] = dict(zip(COLUMNS, values))
+        print(how_far, *values, flush=True)
+        write(OUT, done.values())
+    mine = [done[name] for name in found if name in done]
+    for result in ("survived", "unsettled", "not reached"):
         names = [row["mutant"] for row in mine if row["result"] == result]
         print(f"{len(names)} of {len(mine)} {result}: {', '.join(names) or 'none'}")
-    return int(any(row["result"] == "survived" for row in mine))
+    sys.exit(any(row["result"] == "survived" for row in mine))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()
