@@ -17,7 +17,7 @@ name from catalogue/priors.csv with unit and source (`physics.constants`).
 from dataclasses import dataclass
 from math import ceil, exp, expm1, log2, sqrt
 
-from .base.units import DAY_S
+from .base.units import DAY_S, HOUR_S
 from .catalogue.words import Recompute, Sharding
 from .physics.constants import Constants
 from .physics.wires import CurveConstants
@@ -340,4 +340,4 @@ def goodput(r: Run, fleet: Fleet) -> float:
 def cost_usd(r: Run, fleet: Fleet, tokens: float, usd_per_device_hour: float) -> float:
     """(Devices + spares) x tokens / (tokens a step) x step / goodput x price. [USD]"""
     wall_s = tokens / (r.global_batch * r.seq_len) * step_s(r) / goodput(r, fleet)
-    return (r.devices + fleet.spares) * wall_s / 3600 * usd_per_device_hour
+    return (r.devices + fleet.spares) * wall_s / HOUR_S * usd_per_device_hour

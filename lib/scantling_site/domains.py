@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scantling.base.records import Known, Lines, Record, record
 from scantling.base.show import several
-from scantling.base.units import DAY_S, YEAR_S
+from scantling.base.units import DAY_S, HOUR_S, YEAR_S
 from scantling.endure import elastic
 from scantling.endure.cost import power_w
 from scantling.endure.reliability import GOES_ON
@@ -464,7 +464,7 @@ def _beyond_spares(s: Site, short: Sequence[DomainLoss]) -> Iterator[str]:
         shrunk = " or continues with fewer nodes"
     yield (
         f"{spares} {', '.join(x.id for x in short)} ({most}): after such a loss the job waits up "
-        f"to {s.e.repair_s / 3600:.1f} h{shrunk}"
+        f"to {s.e.repair_s / HOUR_S:.1f} h{shrunk}"
     )
 
 

@@ -6,6 +6,7 @@ from typing import TypedDict
 import numpy as np
 
 from ..base.columns import Array, Column
+from ..base.units import HOUR_S
 from ..design.cluster import Cluster
 from . import goodput as g
 from .spares import log_weights
@@ -168,8 +169,8 @@ def ft_hsdp(
 
 
 # median backbone edge of Facebook's sites (Meza et al., IMC'18, s6.1)
-EDGE_MTBF_S = 1710 * 3600.0
-EDGE_REPAIR_S = 10 * 3600.0
+EDGE_MTBF_S = 1710 * HOUR_S
+EDGE_REPAIR_S = 10 * HOUR_S
 
 
 def cut_off(cluster: Cluster) -> float:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..base.columns import Column
 from ..base.records import Record, record
+from ..base.units import HOUR_S
 from . import elastic, failures, goodput
 from .elastic import PARTS
 from .first_step import LAZY_INIT_S, communicator_init_s, first_step
@@ -28,7 +29,7 @@ class Rung(Record):
 
 NOTICE_S = 60.0  # an explicit failure is seen (ByteRobust s2.2)
 FAR = 0.02  # of the restores that need the store: corruption and whole racks
-HABIT_S = 3600.0  # between saves
+HABIT_S = HOUR_S  # between saves
 FIND_NODE_S = 600.0  # without automatic localisation
 LEMONS = 0.3  # of the failures that lemon nodes cause
 NETWORK = 0.06  # of the failures that a lost link or card causes

@@ -7,6 +7,7 @@ from math import ceil
 
 from scantling import catalogue
 from scantling.advise.recovery import between_sites
+from scantling.base.units import HOUR_S
 from scantling.catalogue.models.shape import Model, parameters
 from scantling.catalogue.words import SHARDINGS, Sharding
 from scantling.physics.step import step_time
@@ -165,7 +166,7 @@ def post_training(b: Base) -> Change | None:
             figure("sequences in flight per engine", "count", None, seqs),
             figure("new weights to an engine", "s", None, weights / out_bytes_per_s),
             figure("devices of an engine", "count", None, devices),
-            figure("a billion tokens of fine-tuning", "h", None, 1e9 / (trained * s.used) / 3600),
+            figure("a billion tokens of fine-tuning", "h", None, 1e9 / (trained * s.used) / HOUR_S),
         ),
         breaks=breaks,
         mend="shorter rollouts, a quantised cache, speculative decoding",

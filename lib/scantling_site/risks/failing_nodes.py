@@ -4,7 +4,7 @@ a whole site cut off."""
 import numpy as np
 from scantling import catalogue
 from scantling.base.show import several
-from scantling.base.units import DAY_S
+from scantling.base.units import DAY_S, HOUR_S
 from scantling.endure import elastic, spares
 
 from ..constants import CONSTANTS
@@ -121,7 +121,7 @@ def no_spares(s: Site) -> Trouble | None:
         usd=s.run.usd(days),
         evidence=(
             f"{several(s.spares, 'spare')} for {per_day:.2g} evictions a day of "
-            f"{e.repair_s / 3600:.1f} h: the job stands {e.badput['spare shortage']:.2%} of the "
+            f"{e.repair_s / HOUR_S:.1f} h: the job stands {e.badput['spare shortage']:.2%} of the "
             f"time; without them goodput is {bare:.1%} instead of {e.goodput:.1%}, even where it "
             f"shrinks{idle_nodes(s)}"
         ),
@@ -158,7 +158,7 @@ def slow_repairs(s: Site) -> Trouble | None:
         days=days,
         usd=s.run.usd(days),
         evidence=(
-            f"{e.repair_s / 3600:.1f} h assumed; at 24 h {load:.1f} nodes are out on average "
+            f"{e.repair_s / HOUR_S:.1f} h assumed; at 24 h {load:.1f} nodes are out on average "
             f"against {several(s.spares, 'spare')}: goodput {slow:.1%}, waiting, or launched "
             f"again on fewer replicas, against {e.goodput:.1%}{idle_nodes(s)}"
         ),
@@ -256,7 +256,7 @@ def lost_replica(s: Site) -> Trouble | None:
         usd=s.run.usd(days),
         in_headline=True,
         evidence=(
-            f"{events:.2g} evictions in the run, {s.e.repair_s / 3600:.1f} h each; with one "
+            f"{events:.2g} evictions in the run, {s.e.repair_s / HOUR_S:.1f} h each; with one "
             f"replica less the step is {ratio:.2f} times as long"
         ),
         mitigation="one spare node",

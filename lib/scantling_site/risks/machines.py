@@ -50,7 +50,7 @@ def corruption(s: Site) -> Trouble | None:
             f"{checked_s / 60:.0f} min by checks, without them it takes more than 8 h "
             f"({source('R069')})"
         ),
-        mitigation=f"recompute one step elsewhere every {s.e.check_every_s / 3600:.2g} h",
+        mitigation=f"recompute one step elsewhere every {s.e.check_every_s / HOUR_S:.2g} h",
         left=0.0,
         mitigation_usd=0.0,
         owner=TRAINING_ENGINEER,

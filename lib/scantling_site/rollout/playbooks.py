@@ -3,7 +3,7 @@
 from math import ceil, log2
 
 from scantling.base.records import Known, Lines, Record, record
-from scantling.base.units import DAY_S
+from scantling.base.units import DAY_S, HOUR_S
 
 from ..constants import CONSTANTS
 from ..facts import number, source
@@ -114,7 +114,7 @@ def silent_corruption(s: Site) -> Playbook:
             "loss drifts with no spike; NaN on one rank; checksums of a collective differ",
         ),
         steps=(
-            f"recompute one step on other devices every {every / 3600:.3g} h "
+            f"recompute one step on other devices every {every / HOUR_S:.3g} h "
             f"({e.badput['sdc']:.2%} of the time): the check that this failure rate pays for",
             "when it fails: save, then run one fixed batch on all replicas and compare bit for bit",
             f"halve the suspects: {rounds} rounds of two steps, {search_s / 60:.3g} min, name the "
@@ -148,7 +148,7 @@ def creeping_step_time(s: Site, cut: Screen) -> Playbook:
             "if none: all-reduce on pairs at the next stop, against the burn-in's thresholds",
             # one per cent of the step pays the swap back in a hundred times its seconds
             f"a swap costs {seconds / 60:.3g} min: for one per cent of the step it is paid back in "
-            f"{100 * seconds / 3600:.3g} h, so do it unless the run ends before",
+            f"{100 * seconds / HOUR_S:.3g} h, so do it unless the run ends before",
         ),
         seconds=seconds,
         usd=s.run.usd(seconds / DAY_S),

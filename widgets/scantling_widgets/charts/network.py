@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from scantling.base.show import bytes_per_s, seconds, share, size, usd
+from scantling.physics.step import AXES
 from scantling.plans.plan_names import degrees_of
 
 from ..quantity_texts import label_or
@@ -21,7 +22,7 @@ _NODES = 96  # that a picture of this width shows
 _LETTERED = 34  # nodes up to which every device has room for its letters
 _MEMBERS = 24  # of one group, where several are drawn
 _BLOCKS = 2048  # leaf units or nodes of a site
-AXES = ("tp", "cp", "ep", "dp", "pp")  # that communicate
+
 VIEWS = {
     "pp": "one replica, by pipeline stage",
     "tp": "one replica, by TP rank",
