@@ -19,10 +19,7 @@ from .terminal import show_parts
     "parts",
     multiple=True,
     metavar="PART",
-    help=(
-        "Only this part; may be given more than once: network, placement, planes, scheduler, "
-        "stores, domains, recovery, risks, rollout, evolution, calendar."
-    ),
+    help=f"Only this part; may be given more than once: {', '.join(PARTS)}.",
 )
 @click.option("--full", is_flag=True, help="All lines of the network, not its totals alone.")
 def blueprint(file: str, as_json: bool, parts: tuple[str, ...], full: bool) -> int:

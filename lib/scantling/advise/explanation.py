@@ -107,12 +107,18 @@ def explain(assessment: Assessment, key: str | None = None) -> Explanation | lis
 
 def _rests_on_the_step(key: str) -> bool:
     """Whether a step's time is among what the formula of `key` needs, at any depth."""
-    names = [key]
-    for name in names:  # grows
+    seen: set[str] = set()
+    waiting = [key]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        if name.partition(".")[0] in TIMED:
+            return True
+        seen.add(name)
         if name in quantities.table():
-            formula = base_of(quantities.quantity(name))
-            names += (other for other in formula.inputs if other not in names)
-    return any(name.partition(".")[0] in TIMED for name in names)
+            waiting += base_of(quantities.quantity(name)).inputs
+    return False
 
 
 def _constants(assessment: Assessment) -> tuple[Constant, ...]:
@@ -189,9 +195,8 @@ def opened(
     """What a number opens to: formula, the values in it, source, convention, band.
 
     `facts` are those of the row that a number of a table stands in; `resolved` holds inputs of the
-    design by plain name, for those
-    that an assessment does not repeat. A quantity that is "as" another is explained by the other's
-    formula.
+    design by plain name, for those that an assessment does not repeat. A quantity that is "as"
+    another is explained by the other's formula.
     """
     quantity = quantities.quantity(key)
     base = base_of(quantity)

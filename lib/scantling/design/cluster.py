@@ -85,7 +85,7 @@ class Cluster:
     scale_up_efficiency: float = 0.75
     node: str = ""
     site_rtt_s: float = SITE_RTT_S
-    topology: str = ""  # empty: by the rule of cluster.network.build
+    topology: str = ""  # empty: by the rule of scantling_site.fabric.build
     rails: int = 0  # 0: one a card of a node
     leaf_devices: int = 0  # below one leaf of each rail; 0: as many as its ports allow
     ratios: tuple[float, ...] = ()  # card to leaf, leaf to spine, spine to core, where listed

@@ -17,11 +17,11 @@ from scantling.design.design import Design
 from scantling.design.resolved import Phase, Resolved
 from scantling.endure.reliability import EnduranceFigures
 from scantling.physics.communication import Traffic
+from scantling.physics.step import AXES
 from scantling.verdict.assessment import Assessment
 from scantling.verdict.result import FigureKey, FixRow, PhaseRow, band_of, figure
 
 from ..charts.figure import Facts
-from ..charts.network import AXES
 from ..quantity_texts import at, withheld
 from .blocks import Tile
 from .phrases import LOSSES

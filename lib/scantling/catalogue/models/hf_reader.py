@@ -83,18 +83,17 @@ class Reader:
     def block_size(self, field: str, usual: int | None, *names: str) -> int:
         """A dimension of a hybrid's blocks for a field of `Model`, 0 or more; `usual` is what the
         class has."""
-        self._named(field, names if usual is None else (*names, ""))
+        self._named(field, names[:-1] if usual is None else names)
         return self.size(names, usual, least=0)
 
     def block_derived(self, field: str, value: float, formula: str, *names: str) -> int:
         """The same, where it follows from other dimensions."""
-        self._named(field, (*names, ""))
+        self._named(field, names)
         return self.derived(field, names, value, formula, least=0)
 
     def _named(self, field: str, names: Lines) -> None:
-        """Keeps what the file calls a field, for whoever refuses it; the last of several names is
-        never a name of its own."""
-        for name in names[:-1]:
+        """Keeps what the file calls a field, for whoever refuses it."""
+        for name in names:
             if name in self.config:
                 self.names.setdefault(field, name)
 
