@@ -1,12 +1,14 @@
 """Records whose values stand in a table: names and rows go together, and records are plain."""
 
+import math
 import pickle
 from dataclasses import dataclass
 
 import pytest
-from scantling.catalogue.load import CatalogueError
+from scantling.base.files import csv_rows
+from scantling.catalogue.load import HERE, CatalogueError
 from scantling.physics.bands import shipped_bands, supported
-from scantling.physics.constants import LEVELS, PRIORS, gather, shipped_offsets
+from scantling.physics.constants import LEVELS, PRIORS, calibration, gather, shipped_offsets
 from scantling.physics.memory.constants import GENERIC
 from scantling.physics.named import known_offsets, same_names
 from scantling.physics.software import USUAL
@@ -52,6 +54,25 @@ def test_what_ships_is_of_known_names():
     assert (
         shipped_offsets() and shipped_bands().between < 1 and supported()["chip"]["h100-sxm"].rows
     )
+
+
+def test_shares_of_what_was_fitted_have_the_same_figures():
+    figures = calibration()["figures"].values()
+    assert {frozenset(row) for row in figures} == {
+        frozenset(("rows", "median", "mean", "p90", "bias", "over_sources"))
+    }
+
+
+def test_factors_of_collectives_lie_near_their_priors():
+    """Within four standard deviations of the prior's logarithm; of the factor itself where it is a
+    logarithm."""
+    fitted = vars(constants())
+    for row in csv_rows(HERE / "collective_priors.csv"):
+        value, spread = float(row["value"]), float(row["sd"])
+        moved = fitted[row["name"]] - value
+        if row["log"] == "0":
+            moved = math.log(fitted[row["name"]] / value)
+        assert abs(moved) < 4 * spread, row["name"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import numpy as np
 from ..base.columns import Array
 from ..base.records import Lines, record
 from .load import filled, rows
+from .words import Vendor
 
 OTHER = "other"
 Names = str | Sequence[str] | Array  # one name, or a column of them
@@ -24,7 +25,7 @@ class Family:
 
     id: str
     label: str  # in legends
-    vendor_stack: str  # nvidia | amd | tpu | other: whose words the templates of kits speak
+    vendor_stack: Vendor
     devices: str  # in a sentence; "": no kit runs on them
     device_plugin: str  # resource name in Kubernetes
     collectives: str  # library that talks between nodes: nccl, rccl; "": another

@@ -6,6 +6,7 @@ hbm_bytes, latency_us latency_s.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
+from enum import StrEnum
 from functools import cache
 from json import loads
 from math import nan
@@ -181,6 +182,10 @@ def _value(hint: Any, text: str, factor: float) -> Any:
         return tuple(text.split())
     if hint == tuple[float, ...]:
         return tuple(float(x) * factor for x in text.split())
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        if text not in list(hint):
+            raise CatalogueError(f"{text!r} is none of {', '.join(hint)}")
+        return hint(text)
     return text
 
 

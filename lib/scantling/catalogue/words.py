@@ -124,6 +124,15 @@ class Dispatcher(StrEnum):
     UCCL = "uccl"
 
 
+class Vendor(StrEnum):
+    """Whose words the templates of kits speak."""
+
+    NVIDIA = "nvidia"
+    AMD = "amd"
+    TPU = "tpu"
+    OTHER = "other"
+
+
 class Axis(StrEnum):
     """Degrees of a parallel plan."""
 
