@@ -69,6 +69,9 @@ def activations_away(launch: LaunchPlan) -> list[Gap]:
             return []
         why = "policies of recompute by name are MaxText's"
         return [Gap("remat_policy", phase.remat, why)]
+    if phase.memory_budget is not None:
+        why = "the compiler's memory budget is not written into this kit"
+        return [Gap("compile_memory_budget", f"{phase.memory_budget:g}", why)]
     if not phase.offloaded_layers:
         return []
     named = ", ".join(phase.offloaded_modules) or "all that is kept"

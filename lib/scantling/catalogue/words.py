@@ -106,6 +106,14 @@ class CpType(StrEnum):
     ULYSSES = "ulysses"
 
 
+class Moments(StrEnum):
+    """Number format of the optimizer's moments."""
+
+    FP32 = "fp32"
+    BF16 = "bf16"
+    INT8 = "int8"
+
+
 class Offload(StrEnum):
     """What lives in host memory."""
 
@@ -237,5 +245,6 @@ CUDA_GRAPHS = ("none", "layer", "full")
 REMAT_POLICIES = values(Remat)
 TP_OVERLAPS = ("none", "async", "userbuffer")
 GRADIENTS = ("bf16", "fp32")
+MOMENTS = values(Moments)
 ROLLOUT_ENGINES = ("vllm", "sglang")
 ADAPTER_TARGETS = ("attention", "qkv", "out", "mlp")

@@ -26,6 +26,7 @@ from ..catalogue.words import (
 from .cluster import Cluster
 from .design import Design
 from .fields import defaults
+from .implied import implied, with_moments
 from .pins import pins_from
 from .resolved import Phase
 from .schema import PhaseSpec, StackSpec
@@ -66,7 +67,8 @@ def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], l
     for i, stretch in enumerate(stretches or [job]):
         of_phase = {k: v for k, v in stretch.items() if k != "phases"}
         new = Derived(common | of_phase, f"job.phases.{i}" if stretches else "job")
-        pins = _pins(design.plan.stated() | stretch.get("plan", {}))
+        plan = design.plan.stated() | stretch.get("plan", {})
+        pins = _pins(implied(plan, machine.model.layers, machine.cluster.devices))
         usual_name = f"phase {i + 1}" if stretches and len(stretches) > 1 else ""
         phases.append(_phase(new, pins, machine, design.stack, usual_name))
         assumed += new.assumed
@@ -98,9 +100,14 @@ def _phase(
     }
     remat = pins.pop("remat_policy", "")
     away = pins.pop("activation_offload", None)
+    budget = pins.pop("compile_memory_budget", None)
+    moments = pins.pop("moments", None)
     software = _software(new, pins, machine.software, concerned)
-    why = "the usual one: two fp32 moments and an fp32 copy of the weights"
-    optimizer = new.take("optimizer", OPTIMIZER, why)
+    if moments:
+        optimizer = with_moments(new.stated.get("optimizer"), moments)
+    else:
+        why = "the usual one: two fp32 moments and an fp32 copy of the weights"
+        optimizer = new.take("optimizer", OPTIMIZER, why)
     hours, rule = defaults(PhaseSpec)["evaluation_hours"]
     return Phase(
         tokens=tokens,
@@ -116,6 +123,7 @@ def _phase(
         offloaded_layers=_offloaded_layers(away, remat, machine.model),
         offloaded_modules=_offloaded_modules(away, remat),
         remat=remat,
+        memory_budget=budget,
     )
 
 

@@ -55,6 +55,8 @@ class Phase:
     offloaded_layers: float = 0.0
     offloaded_modules: tuple[str, ...] = ()
     remat: str = ""  # MaxText's policy, where the design names one
+    # of what a compiler would keep of the activations, where the design bounds it
+    memory_budget: float | None = None
     # switch of software.csv -> what the design says
     software: Mapping[str, float] = field(default_factory=dict)
 

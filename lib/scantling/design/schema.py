@@ -23,6 +23,7 @@ from ..catalogue.words import (
     METHODS,
     MLPS,
     MODULES,
+    MOMENTS,
     OFFLOAD_MODULES,
     OFFLOADS,
     OUTERS,
@@ -572,6 +573,33 @@ class PlanSpec(Section):
     )
     gradients: str | None = word(
         GRADIENTS, "number format in which gradients are summed and sent", example="bf16"
+    )
+    moments: str | None = word(
+        MOMENTS, "number format of Adam's moments, beside fp32 weights", example="bf16"
+    )
+    sync_each_batch: bool | None = flag(
+        "gradients are reduced after every micro-batch, not summed first", example=True
+    )
+    dp_outer: int | None = count(
+        1,
+        1_000_000,
+        "groups",
+        "groups of ranks that hold all states each (hsdp), in place of shard_group",
+        example=4,
+    )
+    compile_memory_budget: float | None = amount(
+        0,
+        1,
+        "share",
+        "activations that the compiler may keep, of what it would keep by itself; the cheapest to "
+        "repeat go first (torch's activation_memory_budget)",
+        example=0.5,
+    )
+    recompute_layer_ids: list[int] | None = listed(
+        "layers",
+        10_000,
+        "layers that are computed again, by their numbers from 0, in place of recompute_layers",
+        example=[0, 1],
     )
     compile: bool | None = flag(
         "blocks are compiled (PyTorch), not dispatched operation by operation", example=True

@@ -27,7 +27,7 @@ from .collectives import links_of_machine
 from .constants import gather, standing_in
 from .named import Offsets
 from .pipeline import DUALPIPES
-from .recompute import remat_switches, switches_at, switches_of
+from .recompute import budget_switches, remat_switches, switches_at, switches_of
 from .software import SWITCHES, Software
 from .wires import Link
 
@@ -331,6 +331,8 @@ def situation(resolved: Resolved, phase: Phase) -> Situation:
     stated: dict[str, Column] = {**switches_of(modules)} if modules else {}
     if phase.remat:
         stated |= remat_switches(phase.remat, shape)
+    if phase.memory_budget is not None:
+        stated |= budget_switches(phase.memory_budget)
     if phase.offloaded_layers:
         stated["activation_offload"] = phase.offloaded_layers / shape.layers
     if cluster.sites > 1:

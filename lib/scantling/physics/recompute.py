@@ -102,6 +102,29 @@ def remat_switches(policy: str, shape: Shape) -> dict[str, Column]:
     }
 
 
+POINTWISE_SHARE = 0.5  # of the activations that a compiled layer keeps
+
+
+def budget_switches(budget: float) -> dict[str, Column]:
+    """The switches of Software under which `selective` is the compiler's own choice for a memory
+    budget, from 0 (of a layer only its input stays) to 1 (what the fastest code keeps).
+
+    What costs least is repeated first: operations without matrix products, which are half of the
+    activations, then products, attention last (PyTorch's blog, "Current and New Activation
+    Checkpointing Techniques": 50 % by pointwise operations alone; its default estimate of a time
+    counts FLOPs, torch/_functorch/config.py)."""
+    pointwise = min(1.0, (1.0 - budget) / POINTWISE_SHARE)
+    return {
+        "memory_budget": budget,
+        "selective_norm": pointwise,
+        "selective_act": pointwise,
+        "selective_gemm": max(0.0, 1.0 - budget / POINTWISE_SHARE),
+        "selective_attention": float(budget <= 0.0),
+        "selective_up": 0.0,
+        "selective_moe": 0.0,
+    }
+
+
 def product_shares(shape: Shape) -> dict[str, Column]:
     """Of the FLOPs of a layer's weights: projections into the mixer, out of it, into the
     feed-forward and out of it."""

@@ -91,6 +91,10 @@ class Software:
     reshard: Column
     # experts that are split over expert ranks are not sharded over the replicas of these besides
     whole_experts: Column
+    # of what a compiler keeps of a layer by itself; -1: no bound
+    memory_budget: Column
+    # gradients are reduced after every micro-batch, not summed first
+    sync_each_batch: Column
     grad_bytes: Column  # bytes of a gradient as it is summed and sent
     released: Column  # year of the software, fraction of months included
     logit_bytes: Column  # bytes per logit that stay with the loss; 0: the constant's

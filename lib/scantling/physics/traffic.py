@@ -381,7 +381,7 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
                 took = np.where(passes > 1, np.minimum(took, n * sharp_s(grads / n, w)), took)
             reduce = reduce + whole * took
             gather = gather + whole * gathered * in_buckets_s(weights, each, w)
-            micro = micro + whole * (again / m) * in_buckets_s(grads, each, w)
+            micro = micro + whole * (again / m) * passes * in_buckets_s(grads, each, w)
         if np.any(sharded):  # two gathers, or one, and a reduce-scatter a layer
             shared = np.minimum(inside, shard)
             unit = Wires(
@@ -398,7 +398,7 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
         sent = sent + np.where(
             sharded,
             always + across_bytes,
-            ((passes + again) * grads + gathered * weights) * (ranks - 1) / ranks,
+            (passes * (1 + again) * grads + gathered * weights) * (ranks - 1) / ranks,
         )
     return DataParallel(
         reduce_wire_s=reduce + every_step_s(c),
@@ -410,7 +410,9 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
 
 
 def scattered_again(c: Cases) -> Column:
-    """Micro-batches of a step after which zero2 scatters gradients, beside the last one: all, but
-    for stacks that send them once a step or keep them whole until then."""
+    """Micro-batches of a step after which gradients are reduced, beside the last one: all where a
+    plan says so; under zero2 all, but for stacks that send them once a step or keep them whole
+    until then."""
     once = (c.software.reduced_once > 0) | (c.constants.memory.whole_gradients > 0)
-    return (c.plan.sharding == ZERO2) * (1 - once) * (c.micro_batches - 1.0)
+    each = (c.software.sync_each_batch > 0) | (c.plan.sharding == ZERO2) & ~once
+    return each * (c.micro_batches - 1.0)

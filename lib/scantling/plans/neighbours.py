@@ -79,7 +79,8 @@ def savings(q: Question) -> list[Saving]:
 def module_sets(q: Question) -> list[int]:
     """Sets of the modules that a model has and a space may repeat, as bits; none where the design
     says what is repeated."""
-    if q.phase.remat or q.pins.get("recompute_modules"):
+    budget = q.phase.memory_budget is not None
+    if budget or q.phase.remat or q.pins.get("recompute_modules"):
         return []
     absent = {
         RecomputeModule.MLA_UP_PROJ: q.model.attention != "mla",

@@ -289,7 +289,8 @@ def offloaded_bytes(c: Cases) -> Column:
 
 def saved_of(c: Cases, x: Saved) -> tuple[Column, Column, Column]:
     """Bytes on a device of what `x` is a token: with nothing repeated, with all `selective`, and as
-    the plan repeats, without the inputs of layers that run again."""
+    the plan repeats, without the inputs of layers that run again. Under a compiler's memory budget
+    `selective` keeps that share of what stands between the layer's input and all of it."""
     p, t = c.plan, c.tokens
     some_share, all_share = c.selective_share, c.full_share
     outer, inner = t / c.sequence_shards, t / p.tp
@@ -297,6 +298,11 @@ def saved_of(c: Cases, x: Saved) -> tuple[Column, Column, Column]:
     whole = outer * x.outer + inner * x.inner + latent + rows * x.routed
     selective = outer * x.outer_selective + inner * x.inner_selective
     selective = selective + latent + rows * x.routed_selective
+    budget = c.software.memory_budget
+    if np.any(budget >= 0):
+        input_bytes = outer * 2.0 * c.shape.hidden
+        bounded = input_bytes + budget * np.maximum(whole - input_bytes, 0.0)
+        selective = np.where(budget >= 0, bounded, selective)
     return whole, selective, (1.0 - some_share - all_share) * whole + some_share * selective
 
 
@@ -341,7 +347,8 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     of_weight, of_gradient, owned = (
         np.where(p.sharding >= kind, share, 1.0) for kind in (ZERO3, ZERO2, ZERO1)
     )
-    of_gradient = np.maximum(of_gradient, k.whole_gradients * (c.micro_batches > 1))
+    summed = (c.micro_batches > 1) * (1.0 - c.software.sync_each_batch)
+    of_gradient = np.maximum(of_gradient, k.whole_gradients * summed)
     # the fp32 shard is the weight: no 16-bit one beside it
     plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0) * (1.0 - away))
     stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
