@@ -15,7 +15,7 @@ export SHARE
 NO_CI  := env -u CI -u BUILD_NUMBER
 
 .DEFAULT_GOAL := help
-.PHONY: recipes help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants mutants-data lint calibrate validation strangers leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
+.PHONY: recipes help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants mutants-data lint calibrate posttrain validation strangers leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -119,6 +119,9 @@ validation: $(READY)        ## predicted beside published: tables in gallery/val
 
 strangers: $(READY)        ## how right on a site never seen: families left out, each with weight one, by kind of site, and the public grid; two minutes
 	@$(BIN)/python -m tests.bench.validation.strangers
+
+posttrain: $(READY)        ## how right fine-tuning and policy training are on families left out of the fit, and the table of the README; a few minutes
+	@$(BIN)/python tests/bench/posttrain.py --readme
 
 calibrate: $(READY)        ## fit the few constants on published runs again
 	@$(BIN)/python -m tests.bench.validation.throughput_fit

@@ -50,6 +50,7 @@ STEPS = (
     "step_other_s",
     "sync_ipc_bytes_per_s",
 )
+README = Path(__file__).parents[2] / "README.md"
 SPREAD = 0.5  # standard deviation of the logarithm by which a fit may leave a constant's prior
 
 
@@ -144,6 +145,32 @@ def report(label: str, found: Mapping[str, np.ndarray], low: float, high: float)
             f"    {name}: {len(v)} rows, {np.median(sizes_of):.1%}, "
             f"bias {np.median(np.expm1(v)):+.1%}"
         )
+
+
+def cell_of(found: Mapping[str, np.ndarray], low: float, high: float) -> str:
+    """A cell of the read-me's table: errors of families that were left out."""
+    sizes = {name: np.abs(np.expm1(v)) for name, v in found.items()}
+    shares = (quantile(sizes, 0.5), quantile(sizes, 0.9), inside(found, low, high))
+    median, most, kept = (100 * share for share in shares)
+    return f"{median:.1f} %, {most:.0f} %, {kept:.0f} %"
+
+
+BEGIN, END = "<!-- post-training: begin -->", "<!-- post-training: end -->"
+ROW = "median error, 90th percentile, inside the 80 % interval"
+
+
+def write_table(path: Path, cells: Mapping[str, str]) -> None:
+    """Put the table, a column a kind of figure, between its marks in the read-me."""
+    text = path.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    lines = (
+        f"| post-training, families left out | {' | '.join(cells)} |",
+        f"| ---{' | ---:' * len(cells)} |",
+        f"| {ROW} | {' | '.join(cells.values())} |",
+    )
+    table = "\n".join((BEGIN, *lines, END))
+    path.write_text(f"{before}{table}{after}", encoding="utf-8")
 
 
 def left_out(table: Table, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -276,11 +303,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=HERE / "published")
     parser.add_argument("--fit", action="store_true", help="print what all families together give")
+    parser.add_argument("--readme", action="store_true", help="write the table of the read-me too")
     parser.add_argument("--quick", action="store_true", help="leave no family out")
     options = parser.parse_args(arguments)
     speed, peak, fits = tuning_tables(options.folder / "sft.csv")
     steps, more = policy_table(options.folder / "rl.csv")
     k = constants()
+    cells: dict[str, str] = {}
     tables = (
         ("fine-tuning speed", speed, SPEED, 1 / k.low_speed, 1 / k.high_speed),
         ("peaks", peak, PEAKS, 1 / k.low_peak, 1 / k.high_peak),
@@ -300,9 +329,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
             f"{label}, as shipped", by_family(table.family, table.errors(constants())), low, high
         )
         if not options.quick:
-            report(f"{label}, families left out", left_out(table, names), low, high)
+            found = left_out(table, names)
+            report(f"{label}, families left out", found, low, high)
+            cells[f"{label}, {len(found)} families"] = cell_of(found, low, high)
     fits()
     more(constants())
+    if options.readme and cells:
+        write_table(README, cells)
 
 
 if __name__ == "__main__":

@@ -71,3 +71,14 @@ def test_no_measured_column_is_read(tuned):
         bench.policy_answers(bench.read_policy_rows(rows, k), k).step_s for rows in (raw, wiped)
     )
     assert np.array_equal(one, other)
+
+
+@pytest.mark.slow
+def test_the_read_me_says_what_left_out_families_give(tmp_path, monkeypatch):
+    copy = tmp_path / "README.md"
+    kept = bench.README.read_text(encoding="utf-8")
+    before, _, rest = kept.partition(bench.BEGIN)
+    copy.write_text(before + bench.BEGIN + rest[rest.index(bench.END) :], encoding="utf-8")
+    monkeypatch.setattr(bench, "README", copy)
+    bench.main(["--readme"])
+    assert copy.read_text(encoding="utf-8") == kept
