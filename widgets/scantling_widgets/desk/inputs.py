@@ -20,7 +20,7 @@ from scantling.plans.space import DEFAULT
 from .amounts import number
 from .choices import Option
 from .control import ControlState, facts_of, words_of
-from .controls import EVERY, FINE_TUNED, GROUPS, NOT_OF_POLICIES, PINS, Group
+from .controls import FINE_TUNED, GROUPS, NOT_OF_POLICIES, PINS, Group
 from .session import Moment, Refusal, Session
 
 Reasons = Mapping[Any, str]  # a value of a control -> why the design cannot take it
@@ -66,7 +66,7 @@ def groups(
         out = [
             replace(
                 _state(session, reasons or {}, group),
-                folded=place >= _UNFOLDED and group.methods is EVERY,
+                folded=place >= _UNFOLDED and Method.PRETRAIN in group.methods,
             )
             for place, group in enumerate(own)
         ]
