@@ -110,7 +110,7 @@ def test_one_page_decides_and_no_letter_is_below_eight_points(pdf, name):
     if "No-go. Impossible" in said[0]:
         assert len(pages) <= 2
         return
-    assert "Decided" in said[0] and said[1].startswith("Appendix")
+    assert "Decided" in said[0] and "Appendix" in said[1].splitlines()[:2]
     assert len(pages) - 1 <= 8
 
 
