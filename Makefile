@@ -7,6 +7,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 AUDIT  := .venv-audit
+LOWEST := .venv-lowest
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
@@ -15,7 +16,7 @@ export SHARE
 NO_CI  := env -u CI -u BUILD_NUMBER
 
 .DEFAULT_GOAL := help
-.PHONY: recipes help env lab report page test test-slow test-long test-all test-launch properties gate hostile audit sbom licences mutants mutants-data lint calibrate posttrain validation strangers leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
+.PHONY: recipes help env lab report page test test-slow test-long test-all test-launch properties gate hostile lowest audit sbom licences mutants mutants-data lint calibrate posttrain validation strangers leaderboard predictions published bench bench-desk gallery walkthroughs reference pyodide lite site test-site pictures clean
 
 help:        ## list the targets
 	@sed -n 's/^\([a-z-]*\): .*## /\1|/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -92,6 +93,10 @@ mutants-data: $(READY)        ## headings, names and numbers of the data files, 
 HOSTILE ?=
 hostile: $(READY)        ## 20,000 hostile files and arguments, 20,000 designs, 300 of them through every command: hours; HOSTILE="--seed 2 --files 500"
 	@$(BIN)/python tests/bench/hostile.py $(HOSTILE)
+
+lowest:        ## the lowest versions of what pyproject.toml names, installed into .venv-lowest, and the tests under them; PYTHON=python3.13, PYTEST="tests/kits"
+	@$(PYTHON) -m venv --clear $(LOWEST)/tools && $(LOWEST)/tools/bin/python -m pip install -q "uv>=0.8"
+	@PYTHON=$(PYTHON) $(NO_CI) .ci/lowest $(LOWEST)/tools $(LOWEST) -n 2 --dist loadfile -m "not slow and not browser and not launch and not long" $(PYTEST)
 
 $(AUDIT)/ready: .ci/audit.txt
 	@$(PYTHON) -m venv --clear $(AUDIT) && $(AUDIT)/bin/python -m pip install -q --require-hashes -r .ci/audit.txt && touch $@
@@ -177,4 +182,4 @@ pictures: $(READY)        ## what README and CONTRIBUTING show: the desk, an exa
 	@CHROMIUM="$$(sh .ci/chromium --find)" SCANTLING_PICTURES=gallery/pictures $(BIN)/python -m pytest -q tests/browser -k pictures_of
 
 clean:        ## remove what was built, the environment too
-	rm -rf $(VENV) $(AUDIT) build dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(AUDIT) $(LOWEST) build dist .pytest_cache .ruff_cache .hypothesis

@@ -95,7 +95,7 @@ def moved(folder: Path) -> str:
         one = assess(design)
         write_lock(path, lock(design))
         data = json.loads(lock_path(path).read_text())
-        for values in (data["inputs"]["constants"], data["figures"]["step_s"]):
+        for values in (data["inputs"]["constants"], data["figures"].get("step_s", {})):
             for name, value in values.items():
                 values[name] = value and value * 0.98
         chip = data["inputs"]["rows"].get(f"accelerators/{one.resolved.cluster.accelerator.id}")

@@ -212,7 +212,7 @@ def test_a_report_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     target = tmp_path / "x.html"
     report_batch.write(target, "old")
     monkeypatch.setattr(os, "replace", lambda *a: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(DesignError, match="disk full.*room for 3.00 B"):
         report_batch.write(target, "new")
     assert target.read_text(encoding="utf-8") == "old"
     assert left_over(tmp_path) == []

@@ -99,3 +99,10 @@ def test_degrees_that_leave_out_one_are_held_to_what_they_say() -> None:
     assert "does not divide" in product_against({"tp": 8, "pp": 4}, 100)
     assert product_against({"tp": 8, "pp": 4, "dp": 2}, 0) == ""
     assert product_against({"tp": 2, "pp": 1, "cp": 4, "ulysses_sp": 4, "dp": 2}, 16) == ""
+
+
+def test_degrees_beyond_64_bits_do_not_wrap_around(tmp_path: Path) -> None:
+    """2^64 is 0 in 64 bits; forty digits are no number of 64 bits at all."""
+    assert "is 18,446,744,073," in product_against({"tp": 2**32, "pp": 2**32, "dp": 1}, 512)
+    assert "n_devices is 8" in product_against({"tp": 1, "pp": 1, "dp": int("9" * 40)}, 8)
+    assert "not a whole number" in error_of(tmp_path, dp="9" * 40)

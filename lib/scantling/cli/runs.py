@@ -1,6 +1,7 @@
 """Commands on tables of runs: predict, validate."""
 
 from collections.abc import Mapping
+from math import isnan
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ from ..base.console import console
 from ..base.errors import DesignError, plain
 from ..base.files import write_text
 from ..base.json import text
-from ..base.show import percent, several
+from ..base.show import NONE, percent, several
 from ..runs.accuracy import validate_frame
 from ..runs.frames import frame_of, need_pandas
 from ..runs.other_tables import answered
@@ -100,7 +101,7 @@ def validate(runs_csv: str, as_json: str | None) -> None:
         f"{f['rows']} rows, {percent(f['answered'])} answered: median error "
         f"{percent(f['median'])}, 90th percentile {percent(f['p90'])}, median over sources "
         f"{percent(f.get('over_sources'))}; band covers {percent(f['coverage'])} at width "
-        f"{f['width']:.2f}"
+        f"{NONE if isnan(f['width']) else format(f['width'], '.2f')}"
     )
     out.print(
         f"baseline, half of peak with the bubble: median error {percent(f['baseline_median'])}"

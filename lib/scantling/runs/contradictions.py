@@ -6,6 +6,7 @@ Only what a row states is held against it; a blank contradicts nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 
@@ -42,7 +43,7 @@ def product_against(degrees: Mapping[str, int], devices: int) -> str:
     if "cp" in degrees and "ulysses_sp" in degrees:  # two names of one axis
         less = min(("cp", "ulysses_sp"), key=lambda name: degrees[name])
         degrees = {name: n for name, n in degrees.items() if name != less}
-    product = int(np.prod([*degrees.values()], dtype=np.int64))
+    product = prod(degrees.values())
     words = " x ".join(f"{name} {n:,}" for name, n in degrees.items())
     if not devices or not {"tp", "pp"} <= degrees.keys():
         return ""

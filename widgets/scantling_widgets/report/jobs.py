@@ -12,11 +12,13 @@ from importlib import metadata
 from json import dumps
 from os import environ
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, TypedDict
 
-from scantling.base.errors import DesignError
+from scantling.base.errors import DesignError, plain
 from scantling.base.files import read_text
 from scantling.base.records import record
+from scantling.base.show import size
 from scantling.design.design import Design
 from scantling.design.methods import untuned
 from scantling.plans.prepare import prepare
@@ -31,6 +33,7 @@ from .page import page
 LONGEST_S = {"default": 600, "wide": 7200}  # of one cell of a report, by the space that is searched
 REFERENCES = ("model.hf_config", "calibration")
 MOST_BYTES = 4_000_000  # of a file that a design names
+SCRATCH_BYTES = 5_000_000  # of temporary files: the notebook, 0.9 MB for 405B, and what it reads
 _CODE = (".py", ".csv", ".yaml", ".json", ".j2", ".css", ".ipynb")
 
 
@@ -136,24 +139,39 @@ def make(job: Job) -> Done:
         state = f"another state of scantling ({metadata.version('scantling')})"
         error = f"this worker has {state} than the batch was started from"
         return done(status="failed", error=error)
-    with tempfile.TemporaryDirectory(prefix="scantling-report-") as scratch:
-        folder = Path(scratch)
-        for name, content in job.files.items():
-            (folder / Path(name).name).write_text(content, encoding="utf-8")
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="scantling-report-") as scratch:
+            folder = Path(scratch)
+            for name, content in job.files.items():
+                (folder / Path(name).name).write_text(content, encoding="utf-8")
             # a wrong design is refused before a kernel is started for it
             prepare(untuned(Design.from_yaml(job.design, folder)))
             return done(status="done", **_execute(job, folder))
-        except DesignError as e:
-            return done(status="wrong", error=str(e))
-        except NotebookFault as e:
-            return done(
-                status="wrong" if e.ename == "DesignError" else "failed",
-                error=str(e),
-                notebook=e.notebook,
-            )
-        except Exception as e:
-            return done(status="failed", error=f"{type(e).__name__}: {e}".splitlines()[0][:400])
+    except DesignError as e:
+        return done(status="wrong", error=str(e))
+    except NotebookFault as e:
+        wrong = e.ename == "DesignError"
+        return done(
+            status="wrong" if wrong else "failed",
+            error=str(e) if wrong else _with_room(str(e)),
+            notebook=e.notebook,
+        )
+    except Exception as e:
+        why = f"{type(e).__name__}: {e}".splitlines()[0][:400]
+        return done(status="failed", error=_with_room(why))
+
+
+def _with_room(why: str) -> str:
+    """A fault, with the room that is left for temporary files where that is too little."""
+    try:
+        place = tempfile.gettempdir()
+        free = disk_usage(place).free
+    except OSError:  # there is no such folder
+        return f"{why}; a report needs room for {size(SCRATCH_BYTES)} of temporary files"
+    if free >= SCRATCH_BYTES:
+        return why
+    needs = f"a report needs {size(SCRATCH_BYTES)} of temporary files"
+    return f"{why}; {needs}, and {size(free)} are free in {plain(place, 200)}"
 
 
 class Executed(TypedDict):

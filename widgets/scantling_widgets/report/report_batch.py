@@ -15,12 +15,13 @@ from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from os import W_OK, X_OK, access, cpu_count, getpid, kill
 from pathlib import Path
+from shutil import disk_usage
 from threading import Thread
 from time import time
 from typing import Any
 
 from scantling.base.cells import spreadsheet_cell
-from scantling.base.errors import DesignError
+from scantling.base.errors import DesignError, plain
 from scantling.base.files import write_whole
 from scantling.base.records import record
 from scantling.base.show import count, days, seconds, share, size, usd
@@ -104,7 +105,10 @@ def run(
             record = _keep(folder, done, sources[done.name])
             if browser and record.status == "done":
                 page = folder / f"{record.name}.html"
-                write(page.with_suffix(".pdf"), print_pdf(browser, page))
+                try:
+                    write(page.with_suffix(".pdf"), print_pdf(browser, page))
+                except DesignError as e:
+                    record = replace(record, status="failed", exit=1, error=str(e))
             settle(record)
     _index(folder)
     return [records[name] for name in names]
@@ -159,8 +163,21 @@ def _finished(out: Path, job: Job, pdf: bool) -> Record | None:
 
 def _keep(out: Path, done: Done, source: Path) -> Record:
     """Put the files of a finished job into `out`, each in one step, the record last: what has a
-    record is whole."""
-    record = Record(
+    record is whole. One that finds no room has failed, and the batch goes on."""
+    try:
+        return _written(out, done, source)
+    except DesignError as e:
+        fault = replace(done, status="failed", error=str(e), notebook="")
+        for end in (".ipynb", ".html", ".json"):
+            (out / f"{done.name}{end}").unlink(missing_ok=True)
+    try:
+        return _written(out, fault, source)
+    except DesignError:  # not even the record of it
+        return _record_of(fault, source)
+
+
+def _record_of(done: Done, source: Path) -> Record:
+    return Record(
         name=done.name,
         design=source.name,
         digest=done.digest,
@@ -170,6 +187,10 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
         headline={key: figure(done.assessment, key) for key in HEADLINE} if done.assessment else {},
         plan={**(done.assessment.get("plan") or {})},
     )
+
+
+def _written(out: Path, done: Done, source: Path) -> Record:
+    record = _record_of(done, source)
     faulty = out / f"{done.name}.error.ipynb"
     if done.status == "done":
         write(out / f"{done.name}.ipynb", done.notebook)
@@ -187,8 +208,18 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
 
 
 def write(path: Path, content: str | bytes) -> None:
-    """Write a file in one step: a reader sees the old one or the new one."""
-    write_whole(path, content if isinstance(content, bytes) else content.encode("utf-8"))
+    """Write a file in one step: a reader sees the old one or the new one. Raises DesignError, which
+    says how much room it needs, and how much there is."""
+    data = content if isinstance(content, bytes) else content.encode("utf-8")
+    try:
+        write_whole(path, data)
+    except OSError as e:
+        free = disk_usage(path.parent).free
+        raise DesignError(
+            plain(path, 200),
+            problem=f"cannot be written ({plain(e.strerror or str(e))})",
+            allowed=f"room for {size(len(data))}; {size(free)} are free",
+        ) from None
 
 
 def _on_processes(todo: Mapping[str, Job], workers: int | None) -> Generator[Done]:
