@@ -106,6 +106,27 @@ def test_deepseek_v3_routes_as_it_was_trained():
     assert written["model.moe_router_group_topk"] == "4"
 
 
+def test_gates_and_norms_are_those_that_the_model_was_trained_with():
+    """transformers: GptOssExperts clamps both halves to swiglu_limit 7 and takes (up + 1) times a
+    quick GELU; Qwen3NextRMSNorm multiplies by 1 + weight. Megatron-Bridge's GPTOSSProvider and the
+    scripts of slime for Megatron-LM (--quick-geglu --glu-linear-offset 1.0
+    --activation-func-clamp-value 7.0) say the same."""
+    oss = published("gpt-oss-120b", "gb200-nvl72", "26.08")
+    written = overrides(oss)
+    assert float(written["model.activation_func_clamp_value"]) == 7
+    assert float(written["model.glu_linear_offset"]) == 1
+    files = kits(assess(Design.from_data(oss | {"name": "x"})), "megatron", "slurm")
+    args = files["megatron.args"].split()
+    assert "--quick-geglu" in args and "--swiglu" not in args
+    assert args[args.index("--activation-func-clamp-value") + 1] == "7"
+    assert args[args.index("--glu-linear-offset") + 1] == "1"
+    qwen = overrides(published("qwen3-next-80b-a3b", "gb200-nvl72", "26.08"))
+    assert qwen["model.layernorm_zero_centered_gamma"] == "true"
+    assert "model.glu_linear_offset" not in qwen
+    plain = overrides(deepseek("gb200-nvl72"))
+    assert not {"model.layernorm_zero_centered_gamma", "model.glu_linear_offset"} & plain.keys()
+
+
 def test_latent_attention_turns_by_the_fused_kernel_and_is_not_stretched():
     """transformer_config.py: the fused kernel asks for YaRN, plain RoPE at a scale of 1."""
     written = overrides(deepseek("gb200-nvl72"))

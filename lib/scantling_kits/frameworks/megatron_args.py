@@ -146,9 +146,9 @@ def feed_forward(launch: LaunchPlan) -> list[str]:
     m = launch.model
     biased = m.mlp_bias or m.out_bias
     out = []
-    if m.mlp in ("swiglu", "squared-relu"):
+    if m.mlp in ("swiglu", "squared-relu") and not m.gate_offset:
         out.append(f"--{m.mlp}")
-    if m.mlp == "geglu":
+    if m.mlp == "geglu" or m.gate_offset:
         out.append("--quick-geglu")
     if not m.tied_embeddings:
         out.append("--untie-embeddings-and-output-weights")

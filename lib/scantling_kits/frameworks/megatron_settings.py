@@ -180,6 +180,31 @@ def router_scale(launch: LaunchPlan) -> float:
     return launch.model.router_scale
 
 
+def clamped_gates(launch: LaunchPlan) -> bool:
+    """Both halves of the gated feed-forward are bounded, as GPT-OSS was trained."""
+    return launch.model.gate_clamp > 0
+
+
+def gate_clamp(launch: LaunchPlan) -> float:
+    """The bound of both halves."""
+    return launch.model.gate_clamp
+
+
+def offset_gates(launch: LaunchPlan) -> bool:
+    """Something is added to the half that is not gated."""
+    return launch.model.gate_offset > 0
+
+
+def gate_offset(launch: LaunchPlan) -> float:
+    """What is added to it."""
+    return launch.model.gate_offset
+
+
+def centered_norms(launch: LaunchPlan) -> bool:
+    """Weights of norms are kept as their distance from one."""
+    return launch.model.norm_zero_centered
+
+
 def grouped_router(launch: LaunchPlan) -> bool:
     """Experts stand in groups of which a token visits some."""
     return core.group_limit(launch) is not None
@@ -446,6 +471,42 @@ OPTIONS: tuple[Setting, ...] = (
         router_scale,
         "as the model was trained: the weights of the chosen experts are multiplied",
         "config.json of the model: routed_scaling_factor",
+    ),
+    *of_both(
+        "0.15.0",
+        clamped_gates,
+        "model.activation_func_clamp_value",
+        gate_clamp,
+        "as the model was trained: both halves of the gated feed-forward are bounded",
+        "config.json of the model: swiglu_limit; gpt_oss_provider.py",
+        bridge="0.2.0",
+    ),
+    *of_both(
+        "0.15.0",
+        offset_gates,
+        "model.glu_linear_offset",
+        gate_offset,
+        "as the model was trained: added to the half that is not gated",
+        "transformers, GptOssExperts: (up + 1) * glu; gpt_oss_provider.py",
+        bridge="0.2.0",
+    ),
+    Setting(
+        framework="megatron",
+        since="0.11.0",
+        when=centered_norms,
+        name="model.apply_layernorm_1p",
+        value=True,
+        why="weights of norms are kept as their distance from one, as the model's own",
+        source="transformers, Qwen3NextRMSNorm: (1 + weight)",
+    ),
+    Setting(
+        framework="megatron-bridge",
+        since=BRIDGE_SINCE,
+        when=centered_norms,
+        name="model.layernorm_zero_centered_gamma",
+        value=True,
+        why="weights of norms are kept as their distance from one, as the model's own",
+        source="transformers, Qwen3NextRMSNorm: (1 + weight)",
     ),
     *of_both(
         "0.11.0",

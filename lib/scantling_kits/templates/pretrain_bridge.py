@@ -24,6 +24,7 @@ def config(overrides: list[str]) -> Any:
     from megatron.bridge.training.mixed_precision import get_mixed_precision_config
     from megatron.bridge.training.utils.omegaconf_utils import process_config_with_overrides
     from megatron.core.activations import squared_relu
+    from megatron.core.fusions.fused_bias_geglu import quick_gelu
     from megatron.core.models.gpt import experimental_attention_variant_module_specs as variants
     from megatron.core.quantization.utils import load_quantization_recipe
 
@@ -44,6 +45,8 @@ def config(overrides: list[str]) -> Any:
     others = {"swiglu": F.silu, "relu": F.relu, "squared-relu": squared_relu}
     plan = json.loads((HERE / "plan.json").read_text())
     cfg.model.activation_func = others.get(plan["shape"]["mlp"], F.gelu)
+    if "model.glu_linear_offset" in given:  # GPT-OSS: a quick GELU gates
+        cfg.model.activation_func = quick_gelu
     if plan["optimizer"] == "adamw-bf16":  # moments in 16 bit
         cfg.optimizer.exp_avg_dtype = cfg.optimizer.exp_avg_sq_dtype = torch.bfloat16
     if (HERE / "quantization.yaml").exists():  # products that keep another format, by name

@@ -36,15 +36,6 @@ BRIDGE = (
         "not set by Qwen3's converter: without biases and dropout the same sum in one kernel",
     ),
     Reason("model.bias_activation_fusion", "off by default in two converters, on in Megatron-LM"),
-    Reason(
-        "model.(activation_func_clamp_value|glu_linear_offset)",
-        "open: GPT-OSS clamps its gates and adds one to the other half; a model's row has no word "
-        "for it, and the kit trains plain SwiGLU at the same cost",
-    ),
-    Reason(
-        "model.layernorm_zero_centered_gamma",
-        "open: Qwen3-Next's norms are kept as their distance from one; the same function",
-    ),
     Reason("model.hetereogenous_dist_checkpoint", "how checkpoints of unlike layers are written"),
     Reason("model.async_tensor_model_parallel_allreduce", "an old word; on by itself"),
     Reason("model.overlap_p2p_comm|model.batch_p2p_comm", "comm_overlap sets it by itself"),

@@ -172,6 +172,8 @@ class Architecture:
     activation_class: str = "silu"
     norms: int = 2
     norm_bias: Flag = False
+    norm_zero_centered: bool = False
+    gate_offset: float = 0.0  # added to the half that is not gated
     final_norm: bool = True
     embedding_norm: bool = False
     qk_norm: str = ""  # head | width

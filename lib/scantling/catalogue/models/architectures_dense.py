@@ -89,6 +89,7 @@ QWEN3_VL_TEXT = replace(QWEN3, model_type="qwen3_vl_text", window=Sliding.NONE)
 # Gemma: (1 + weight) RMSNorm, gated GELU, tied
 GEMMA = Architecture(
     model_type="gemma",
+    norm_zero_centered=True,
     head_dim_class=256,
     tied=True,
     activation_class="gelu",

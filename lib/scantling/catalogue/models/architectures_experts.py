@@ -32,6 +32,7 @@ MINIMAX_M2 = Architecture(
 )
 GPT_OSS = Architecture(
     model_type="gpt_oss",
+    gate_offset=1.0,
     head_dim_class=64,
     qkv_bias=Switch("attention_bias", usual=True),
     out_bias=Switch("attention_bias", usual=True),

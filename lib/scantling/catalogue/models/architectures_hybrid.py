@@ -445,6 +445,7 @@ LFM2_MOE = replace(
 )
 QWEN3_NEXT = Architecture(
     model_type="qwen3_next",
+    norm_zero_centered=True,
     head_dim_class=256,
     qk_norm="head",
     qkv_bias=Switch("attention_bias"),

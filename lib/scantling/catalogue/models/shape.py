@@ -106,6 +106,11 @@ class Model:
     router_groups: int = 0
     router_group_topk: int = 0
     router_pre_softmax: bool = False  # weights of the chosen are not brought to a sum of one
+    # gates as they were trained: the largest value of either half, what is added to the half that
+    # is not gated, beside a gate by the quick GELU (GPT-OSS); 0: neither
+    gate_clamp: float = 0.0
+    gate_offset: float = 0.0
+    norm_zero_centered: bool = False  # weights of norms are kept as their distance from one
     pattern: str = ""  # the blocks of the layers in order (`patterns`); "": as counted above
     mtp_pattern: str = ""  # of one MTP module; "": a layer of the last kind
     window_heads: int = 0  # of the layers with a window, where they differ
@@ -469,6 +474,9 @@ _UNCOUNTED = (
     "router_groups",
     "router_group_topk",
     "router_pre_softmax",
+    "gate_clamp",
+    "gate_offset",
+    "norm_zero_centered",
 )
 _REQUIRED = ("layers", "hidden", "ffn_hidden", "heads", "kv_heads", "head_dim", "vocab")
 _DEFAULTS: dict[str, Any] = {
