@@ -103,9 +103,9 @@ class DeskPage:
         self.page.keyboard.press("Escape")
         if self.button("Clear reference").count():
             self.press_button("Clear reference")
-        self.tab("Plans")
         if self.button("Reset").is_enabled():
             self.press_button("Reset")
+        self.tab("Plans")
         self.actions = 0
 
     def button(self, name: str):

@@ -57,6 +57,20 @@ def test_the_keyboard_does_what_the_mouse_does(desk):
     assert (desk.readout("cluster.devices"), desk.kpi("mfu_shown")) == (start, mfu)
 
 
+def test_the_method_switches_and_rollout_and_trainer_are_two_bars_that_follow(desk):
+    desk.choose("job.method", "GRPO")
+    texts = "e => [...e.querySelectorAll('svg text')].map(t => t.textContent)"
+    assert {"rollout", "trainer"} <= {*desk.chart(1).evaluate(texts)}
+    step, drawn = desk.kpi("step_s"), desk.marks(1)
+    tabs = desk.page.locator(".sd-desk [role=tab]:not([hidden])")
+    shown = tabs.all_inner_texts()
+    assert shown == ["Rollout and trainer", "File and report"]
+    desk.press("job.rollout.max_response", "ArrowRight", 3)
+    assert desk.kpi("step_s") != step and desk.marks(1) != drawn
+    desk.choose("job.method", "pre-training")
+    assert desk.kpi("mfu_shown") and tabs.count() > 5
+
+
 def test_few_gpus_do_not_hold_the_model_and_the_desk_says_so(desk):
     fits = desk.kpi("verdict")
     assert fits == "Feasible"
