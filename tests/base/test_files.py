@@ -91,7 +91,7 @@ def test_a_config_is_bounded_in_depth_and_digits(text, said, tmp_path):
         from_hf(tmp_path / "config.json")
 
 
-@pytest.mark.parametrize("text", ["x" * 2_000_000, b"\xff\xfe"])
+@pytest.mark.parametrize("text", ["x" * 2_000_000, b"\xff\xfe"], ids=["long", "no text"])
 def test_standard_input_is_bounded(text):
     text = text.encode() if isinstance(text, str) else text
     argv = [sys.executable, "-m", "scantling", "design", "-"]
