@@ -18,7 +18,7 @@ from .advise.sensitivity import tornado
 from .advise.sweeps import sweep as _sweep
 from .api import AssessmentLike, DesignLike, Progress, assessed, designed, planned
 from .base.columns import Array
-from .base.displayed import Figures, Table
+from .base.displayed import Figures, Table as Table
 from .base.errors import DesignError, blamed_on
 from .base.plugins import function
 from .catalogue.listing import listing
@@ -44,6 +44,22 @@ class Described(Protocol):
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts by name."""
+
+
+class Written(Protocol):
+    """A record that is kept as a file."""
+
+    def to_text(self) -> str:
+        """The file's text."""
+
+
+class Drawn(Protocol):
+    """A modelled step, laid out over ranks and streams."""
+
+    slices: tuple[Any, ...]
+
+    def to_json(self) -> str:
+        """The trace as viewers read it."""
 
 
 def answer(
@@ -383,3 +399,79 @@ def report(
         files, out, workers=workers, scheduler=scheduler, pdf=pdf, force=force, full=full
     )
     return pages
+
+
+def diff(before: DesignLike, after: DesignLike) -> Described:
+    """What was asked differently of two designs, and what each change does to plan, verdict,
+    memory, days, dollars and goodput: one at a time, the rest as interaction. `.as_dict()` is the
+    JSON of `scantling diff --json`.
+
+    Raises DesignError for a wrong design.
+    """
+    found: Described = function("diff")(designed(before), designed(after))
+    return found
+
+
+def lock(design: DesignLike) -> "Written":
+    """The figures of a design with its inputs by hash, as `scantling lock` writes them:
+    `.to_text()`.
+
+    Raises DesignError for a wrong design.
+    """
+    written: Written = function("lock")(designed(design))
+    return written
+
+
+def check(
+    paths: str | Path | Iterable[str | Path], *, tolerance: float = 0.0, locked: bool = False
+) -> Table:
+    """Every design under some files and folders held to its constraints and its lock:
+    {file, verdict, passed, locked, findings}.
+
+    tolerance : share by which a figure may move. locked : a design without a lock does not pass.
+    Raises DesignError for a path that is not there; a wrong design is a row that does not pass.
+    """
+    some = [paths] if isinstance(paths, (str, Path)) else paths
+    return Table(function("check")(some, tolerance=tolerance, locked=locked))
+
+
+def trace(design: AssessmentLike) -> "Drawn":
+    """The modelled step of a design: `.slices`, `.to_json()` for Perfetto and Chrome's viewer.
+
+    Raises DesignError for a wrong design, for one that no plan holds, and for a step of more passes
+    than a trace can show.
+    """
+    drawn: Drawn = function("trace")(planned(design))
+    return drawn
+
+
+def assess_many(
+    source: str | Path,
+    *,
+    base: DesignLike | None = None,
+    over: Mapping[str, Iterable[Any]] | None = None,
+    space: str = "default",
+    scheduler: str | None = None,
+    progress: Progress | None = None,
+    partial: str | Path | None = None,
+) -> Table:
+    """A row for each design of a folder, a design file or a table, in order: plan, figures,
+    verdict, error.
+
+    source : a folder of designs, one design, or a table (CSV, Parquet) whose columns are dotted
+    paths of fields. base : the design that the rows of a table change. over : {dotted path:
+    values}, every combination of each design. space : coarse, default or wide. scheduler : address
+    of a Dask scheduler. progress : function(done, of), may return False to end with what there is.
+    partial : file that keeps rows as they come, and from which a run goes on.
+    Raises DesignError for a source that holds no design.
+    """
+    rows = function("assess_many")(
+        str(source),
+        base=base,
+        over=over,
+        space=space,
+        scheduler=scheduler,
+        progress=progress,
+        partial=partial,
+    )
+    return Table(rows)

@@ -6,6 +6,7 @@ from enum import StrEnum
 from multiprocessing import get_context
 from os import cpu_count, walk
 from pathlib import Path
+from typing import Any
 
 from scantling.base.errors import DesignError, plain
 from scantling.base.quantities.quantity import show
@@ -70,6 +71,24 @@ class Checked:
     def passed(self) -> bool:
         """Whether nothing is wrong."""
         return not self.findings
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain data: a row of `check --json`."""
+        return {
+            "file": self.path,
+            "verdict": self.verdict or None,
+            "passed": self.passed,
+            "locked": self.locked,
+            "findings": [
+                {
+                    "kind": each.kind.value,
+                    "field": each.field or None,
+                    "text": each.text,
+                    "shares": dict(each.shares),
+                }
+                for each in self.findings
+            ],
+        }
 
 
 @record
@@ -248,3 +267,10 @@ def check(
             if progress is not None:
                 progress(len(results), len(files))
     return results
+
+
+def checked_rows(
+    paths: Iterable[str | Path], *, tolerance: float = 0.0, locked: bool = False
+) -> list[dict[str, Any]]:
+    """The rows of `check --json`, in this process."""
+    return [one.as_dict() for one in check(paths, Rules(tolerance=tolerance, locked=locked), jobs=1)]

@@ -171,29 +171,10 @@ def check(
     if sarif:
         write_text(sarif, reports.sarif(results), force=True)
     if as_json:
-        print_json([_checked_row(one) for one in results])
+        print_json([one.as_dict() for one in results])
     else:
         _print_checked(results)
     return 0 if all(one.passed for one in results) else VIOLATED
-
-
-def _checked_row(one: Checked) -> dict[str, Any]:
-    """One design of a check as plain data."""
-    return {
-        "file": one.path,
-        "verdict": one.verdict or None,
-        "passed": one.passed,
-        "locked": one.locked,
-        "findings": [
-            {
-                "kind": f.kind.value,
-                "field": f.field or None,
-                "text": f.text,
-                "shares": dict(f.shares),
-            }
-            for f in one.findings
-        ],
-    }
 
 
 def _print_checked(results: Sequence[Checked]) -> None:

@@ -100,7 +100,7 @@ def test_the_recipe_of_the_maker_fits_its_chips():
 def test_policies_stand_in_the_order_that_maxtext_gives(more, less):
     """base.yml: a trade-off between speed (fastest to slowest) and memory (highest to lowest)."""
     first, second = (
-        assess(Design.from_text(V6E.replace("batch: 5", "batch: 1") % f"remat_policy: {policy}"))
+        assess(Design.from_text(V6E.replace("batch: 5", "batch: 1") % f"remat: {policy}"))
         for policy in (more, less)
     )
     assert activations(first) >= activations(second) * (1 - 1e-9)
@@ -124,9 +124,9 @@ def test_products_are_shared_out_as_their_weights():
 @pytest.mark.parametrize(
     "plan, said",
     [
-        ("remat_policy: minimal, recompute: full", "remat_policy"),
-        ("remat_policy: minimal, recompute_modules: [norm]", "remat_policy"),
-        ("remat_policy: everything", "remat_policy"),
+        ("remat: minimal, recompute: full", "remat"),
+        ("remat: minimal, recompute_modules: [norm]", "remat"),
+        ("remat: everything", "remat"),
         ("activation_offload: {modules: [attention]}", "activation_offload.modules"),
     ],
 )

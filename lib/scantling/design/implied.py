@@ -57,7 +57,7 @@ def _alone(pins: Mapping[str, Any], word: str, recompute: str, *others: str) -> 
 def _budget(pins: Mapping[str, Any]) -> dict[str, Any]:
     if pins.get("compile_memory_budget") is None:
         return {}
-    others = ("recompute_modules", "recompute_layer_ids", "recompute_layers", "remat_policy")
+    others = ("recompute_modules", "recompute_layer_ids", "recompute_layers", "remat")
     return _alone(pins, "compile_memory_budget", Recompute.SELECTIVE.value, *others)
 
 
@@ -88,7 +88,7 @@ def _named_layers(pins: Mapping[str, Any], layers: int) -> dict[str, Any]:
         raise wrong
     modules = [m for m in pins.get("recompute_modules") or () if m != RecomputeModule.LAYERS]
     others = ("recompute_modules",) if modules else ()
-    pinned = _alone(pins, "recompute_layer_ids", Recompute.FULL.value, *others, "remat_policy")
+    pinned = _alone(pins, "recompute_layer_ids", Recompute.FULL.value, *others, "remat")
     return {**pinned, "recompute_layers": of_stage[0], "pp": len(of_stage)}
 
 

@@ -98,7 +98,7 @@ def _phase(
         "low": precision not in _WIDE,
         "sharded": Sharding.ZERO3 in shardings,
     }
-    remat = pins.pop("remat_policy", "")
+    remat = pins.pop("remat", "")
     away = pins.pop("activation_offload", None)
     budget = pins.pop("compile_memory_budget", None)
     moments = pins.pop("moments", None)
@@ -152,12 +152,12 @@ def _pins(stated: Mapping[str, Any]) -> dict[str, Any]:
         whole = modules == [RecomputeModule.LAYERS]
         recompute = Recompute.FULL if whole else Recompute.SELECTIVE
         pins = {"recompute": recompute.value, **pins}
-    remat = pins.get("remat_policy")
+    remat = pins.get("remat")
     if remat:
         recompute = Recompute.FULL if remat in WHOLE_POLICIES else Recompute.SELECTIVE
         if pins.get("recompute", recompute.value) != recompute.value or modules:
             raise DesignError(
-                "plan.remat_policy",
+                "plan.remat",
                 remat,
                 "a policy alone: leave recompute and recompute_modules out",
                 problem=f"means recompute {recompute.value}, and another is stated beside it",

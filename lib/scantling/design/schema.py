@@ -544,7 +544,7 @@ class PlanSpec(Section):
     activation_offload: ActivationOffload | None = other(
         "activations that wait in host memory", example={"modules": ["core_attn"], "layers": 40}
     )
-    remat_policy: str | None = word(
+    remat: str | None = word(
         REMAT_POLICIES,
         "what MaxText keeps of a layer, by the name of its policy, in place of `recompute`",
         example="minimal_with_context",

@@ -662,7 +662,7 @@ _PLAN_IN_DETAIL_SOFTWARE: tuple[Control, ...] = (
     Entry(field="plan.recompute_modules", label="Recompute of"),
     Entry(field="plan.activation_offload.modules", label="Activations away"),
     Entry(field="plan.activation_offload.layers", label="Layers of these"),
-    Entry(field="plan.remat_policy", label="MaxText's policy"),
+    Entry(field="plan.remat", label="MaxText's policy"),
     Entry(field="plan.recompute_layers", label="Recomputed layers", figure="plan.recompute_layers"),
     Entry(field="plan.layer_split", label="Layer split", figure="plan.layer_split"),
     Entry(field="plan.cp_type", label="CP exchange", figure="plan.cp_type"),
