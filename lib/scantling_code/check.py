@@ -273,4 +273,5 @@ def checked_rows(
     paths: Iterable[str | Path], *, tolerance: float = 0.0, locked: bool = False
 ) -> list[dict[str, Any]]:
     """The rows of `check --json`, in this process."""
-    return [one.as_dict() for one in check(paths, Rules(tolerance=tolerance, locked=locked), jobs=1)]
+    rules = Rules(tolerance=tolerance, locked=locked)
+    return [one.as_dict() for one in check(paths, rules, jobs=1)]
