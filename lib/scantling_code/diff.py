@@ -58,17 +58,13 @@ class Difference:
     def as_dict(self) -> dict[str, Any]:
         """The keys of `diff --json`."""
         return {
-            "before": {"name": self.before.name, "verdict": self.before.verdict},
-            "after": {"name": self.after.name, "verdict": self.after.verdict},
+            "names": {"a": self.before.name, "b": self.after.name},
+            "verdict": {"a": self.before.verdict, "b": self.after.verdict},
+            "plan": {"a": self.before.plan, "b": self.after.plan},
+            "plan_changes": [_change_row(one) for one in self.plan],
             "asked": [_change_row(one) for one in self.asked],
-            "plan": [_change_row(one) for one in self.plan],
             "figures": {
-                key: {
-                    "label": label(key),
-                    "before": _figure_row(self.before, key),
-                    "after": _figure_row(self.after, key),
-                    "change": self.deltas[key],
-                }
+                key: self._figure_row(key)
                 for key in KEYS
                 if self.before.value(key) is not None or self.after.value(key) is not None
             },
@@ -79,10 +75,22 @@ class Difference:
                     "verdict": cause.verdict or None,
                     "refused": cause.refused or None,
                     "change": dict(cause.deltas),
-                    "share": {key: cause.share(key, self.deltas[key]) for key in KEYS},
                 }
                 for cause in self.causes
             ],
+        }
+
+    def _figure_row(self, key: str) -> dict[str, Any]:
+        """One figure on both sides with its bands, and what each cause has of its change."""
+        whole = self.deltas[key]
+        return {
+            "label": label(key),
+            "a": self.before.value(key),
+            "b": self.after.value(key),
+            "a_band": _band(self.before, key),
+            "b_band": _band(self.after, key),
+            "change": whole,
+            "by": {cause.name: cause.share(key, whole) for cause in self.causes},
         }
 
     def verdict_line(self) -> str:
@@ -314,11 +322,9 @@ def _delta(key: str, delta: Known) -> str:
 
 
 def _change_row(one: Change) -> dict[str, Any]:
-    return {"field": one.path, "before": one.before, "after": one.after}
+    return {"field": one.path, "a": one.before, "b": one.after}
 
 
-def _figure_row(one: State, key: str) -> dict[str, Known] | None:
+def _band(one: State, key: str) -> list[Known] | None:
     figure = one.figures.get(key)
-    if figure is None:
-        return None
-    return {"value": figure.value, "low": figure.low, "high": figure.high}
+    return None if figure is None else [figure.low, figure.high]

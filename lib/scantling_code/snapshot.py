@@ -20,6 +20,8 @@ KEYS: tuple[NumberKey, ...] = (
     "devices_used",
     "oom_probability",
     "checkpoint_interval_s",
+    "days",
+    "cost_usd",
 )
 BANDS: dict[NumberKey, tuple[NumberKey, NumberKey]] = {
     "likely.days": ("likely.days_low", "likely.days_high"),

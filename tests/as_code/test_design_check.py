@@ -125,9 +125,10 @@ def test_a_difference_from_a_lock_has_the_same_causes(locked, capsys):
     with replaced({H100: dataclasses.replace(row(H100), **SLOWER)}):
         write_lock(locked, lock(Design.from_data(BASE)))
     assert main(["diff", str(locked), "--json"]) == 0
-    (cause,) = json.loads(capsys.readouterr().out)["causes"]
-    assert cause["cause"].startswith(f"catalogue row {H100}: hbm_bytes_per_s 3")
-    assert cause["share"]["step_s"] == pytest.approx(1)
+    data = json.loads(capsys.readouterr().out)
+    ((cause, share),) = data["figures"]["step_s"]["by"].items()
+    assert cause.startswith(f"catalogue row {H100}: hbm_bytes_per_s 3")
+    assert share == pytest.approx(1) and [one["cause"] for one in data["causes"]] == [cause]
 
 
 @pytest.mark.slow

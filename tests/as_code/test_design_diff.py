@@ -182,6 +182,13 @@ def test_the_command_prints_text_json_and_markdown(repository, capsys):
     assert main(["diff", *names, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [cause["cause"] for cause in data["causes"]][-1] == INTERACTION
+    assert {"field": "cluster.devices", "a": 64, "b": 128} in data["asked"]
+    assert data["plan"]["a"]["dp"] != data["plan"]["b"]["dp"] and data["verdict"].keys() == {
+        "a",
+        "b",
+    }
+    days = data["figures"]["days"]
+    assert days["a"] > days["b"] and sum(days["by"].values()) == pytest.approx(1)
     assert main(["diff", *names, "--markdown"]) == 0
     assert "| cluster.devices |" in capsys.readouterr().out
     assert main(["diff", "plans/run.yaml"]) == 2  # it has no lock
