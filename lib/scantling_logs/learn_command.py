@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import click
 from scantling.base.console import console, print_json, tell
+from scantling.base.errors import DesignError
 from scantling.cli.options import PATH
 from scantling.cli.tables import print_table
 from scantling.design.design import Design
@@ -31,7 +32,12 @@ NO_CASE = "its run cannot be computed"
     "--devices", type=click.IntRange(1, 10**7), metavar="N", help="Of logs that do not say theirs."
 )
 @click.option("-o", "--output", metavar="SITE.yaml", help="Calibration of the site to write.")
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON, one object a log.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print as JSON, one object a log, and of several what they say together.",
+)
 def learn(
     logs: Sequence[str], design: str | None, devices: int | None, output: str | None, as_json: bool
 ) -> None:
@@ -46,7 +52,10 @@ def learn(
         if not is_table(path) and not is_measured(path):
             add_logs(read, path, design, devices)
     if as_json:
-        print_json([reading.as_dict() for reading in read.readings])
+        rows: list[Any] = [reading.as_dict() for reading in read.readings]
+        if len(read.readings) > 1 or any(map(is_table, logs)):
+            rows.append({"summary": together(read, logs)})
+        print_json(rows)
     else:
         show(read.readings)
     if design or output:
@@ -56,6 +65,24 @@ def learn(
         fit = site_fit(read.points, read.readings, files)
         write(fit, output)
         tell_fit(fit, output)
+
+
+def together(read: "Read", logs: Sequence[str]) -> dict[str, Any]:
+    """What all logs and tables say together: how many runs are learnt from, which are left out and
+    why, and each constant before and after with what stays open of its logarithm."""
+    files = [calibration_file.read(path, path) for path in filter(is_measured, logs)]
+    try:
+        fit = site_fit(read.points, read.readings, files)
+    except DesignError:  # nothing says enough for a constant
+        fit = SiteFit({}, {}, [], [], [], [])
+    return {
+        "used": len({point.file for point in (*fit.steps, *fit.peaks)}),
+        "left_out": [{"row": one.file, "why": one.why} for one in (*read.unused, *fit.unused)],
+        "constants": {
+            name: {"prior": each.was, "posterior": each.value, "spread": each.sd_ln}
+            for name, each in fit.constants.items()
+        },
+    }
 
 
 class Read(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 from scantling import catalogue
-from scantling.base.console import console
+from scantling.base.console import console, print_json
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import write_text
 from scantling.cli.common import check_new
@@ -37,7 +37,10 @@ MOST_HOURS = 1000
 
 @click.command()
 @click.option(
-    "-o", "--output", required=True, help="File to write; a design names it as `calibration: FILE`."
+    "-o",
+    "--output",
+    help="File to write; a design names it as `calibration: FILE`; with --plan the "
+    "folder of the measurements.",
 )
 @click.option("--quick", is_flag=True, help="Fewer sizes: under a minute on one device.")
 @click.option(
@@ -76,9 +79,10 @@ MOST_HOURS = 1000
     show_default=True,
     help="Of a kit for --plan, on two nodes: 90min, 2h.",
 )
+@click.option("--json", "as_json", is_flag=True, help="With --plan: print their order as JSON.")
 @click.option("--force", is_flag=True, help="Replace the file if it exists.")
 def measure(
-    output: str,
+    output: str | None,
     *,
     quick: bool,
     accelerator: str | None,
@@ -89,6 +93,7 @@ def measure(
     design: str | None,
     plan: str | None,
     budget: str,
+    as_json: bool,
     force: bool,
 ) -> None:
     """Time this machine's devices and write a calibration override; with --plan, write a folder of
@@ -100,8 +105,10 @@ def measure(
     measured so far.
     """
     if plan is not None:
-        write_plan(Path(output), plan, hours_of(budget), force)
+        tell_plan(output, plan, hours_of(budget), as_json, force)
         return
+    if output is None:
+        raise DesignError("-o", problem="is missing", allowed="the file to write")
     check(output, device, force)
     bench = benches.start(device, quick)
     first = int(environ.get("RANK", "0")) == 0
@@ -192,16 +199,21 @@ def products_of(design: str | Path) -> tuple[Product, ...]:
     return of_model(assessment.resolved.model, tokens, assessment.plan["tp"])
 
 
-def write_plan(folder: Path, design: str, budget_h: float, force: bool) -> None:
-    """Write the kit of measurements for a design, and say what each is worth."""
+def tell_plan(output: str | None, design: str, budget_h: float, as_json: bool, force: bool) -> None:
+    """Say what to measure for a design and what each is worth; with a folder write it as a kit."""
     assessment = assess(Design.read(design))
     if not assessment.phases:
         raise DesignError("--plan", design, "a design with a plan that fits", problem="has none")
-    check_new(str(folder / "run.sh"), force)
+    if output is not None:
+        check_new(str(Path(output) / "run.sh"), force)
     order = worths(assessment, budget_h)
     if not order:
         raise DesignError("--budget", problem="is too short", allowed="six minutes and more")
-    write_kit(folder, assessment, order, force)
+    if output is not None:
+        write_kit(Path(output), assessment, order, force)
+    if as_json:
+        print_json([one.as_dict() for one in order])
+        return
     out = console()
     print_table(out, texts.WORTH_HEADS, map(texts.worth_row, order))
     fabric, flaps = fabric_price(assessment), flap_price(assessment)
@@ -209,7 +221,10 @@ def write_plan(folder: Path, design: str, budget_h: float, force: bool) -> None:
         out.print(texts.fabric_line(fabric))
     if flaps is not None:
         out.print(texts.flaps_line(flaps))
-    out.print(f"Wrote {plain(str(folder), 200)}: smoke.sh, run.sh, learn.sh, README.md")
+    if output is None:
+        out.print("-o FOLDER writes them as a kit.")
+    else:
+        out.print(f"Wrote {plain(output, 200)}: smoke.sh, run.sh, learn.sh, README.md")
 
 
 def check(output: str, device: str | None, force: bool) -> None:

@@ -68,10 +68,11 @@ class Odd(NamedTuple):
 
 
 class SiteFit(NamedTuple):
-    """A calibration of a site, the steps and peaks of memory that it was learnt from, what was left
-    out, and the odd rows."""
+    """A calibration of a site, its constants before and after, the steps and peaks of memory that
+    it was learnt from, what was left out, and the odd rows."""
 
     calibration: dict[str, Any]
+    constants: dict[str, Moved]
     steps: list[Point]
     peaks: list[Point]
     unused: list[Unused]
@@ -191,6 +192,7 @@ def site_fit(
         constants |= point.traced
     data: dict[str, Any] = {}
     odd: list[Odd] = []
+    told: dict[str, Moved] = {}
     steps = [point for point in here if point.measured_s and not point.traced]
     if len(steps) > MOST_RUNS:
         chosen = np.unique(np.linspace(0, len(steps) - 1, MOST_RUNS).astype(int)).tolist()
@@ -200,6 +202,7 @@ def site_fit(
     if steps and chip is not None:
         site, weight = of_steps(steps, chip, constants)
         data["steps"], data["site"] = summary(steps, site), kept(fewer(site, MOST_KEPT))
+        told = by_steps(site, chip, constants)
         odd = odd_rows(steps, weight)
     with_peak = [point for point in here if point.peak_bytes > 0]
     peaks = largest_set(with_peak)
@@ -223,7 +226,7 @@ def site_fit(
         )
     entries = {name: constant.as_entry() for name, constant in constants.items()}
     data = headed(chip, name=chip.name) | {"constants": entries} | data
-    return SiteFit(data, steps, peaks, unused, odd)
+    return SiteFit(data, constants | told, steps, peaks, unused, odd)
 
 
 def of_one_accelerator(points: Sequence[Point]) -> tuple[list[Point], list[Unused]]:
@@ -273,6 +276,18 @@ def of_steps(
     runs = Marks(*(np.concatenate(column) for column in zip(*(p.marks for p in points))))
     measured = np.log([p.measured_s or nan for p in points])
     return fitted(tuple(open_by), np.array([*open_by.values()]), runs, measured, ln_step)
+
+
+def by_steps(site: Learned, chip: Accelerator, known: Mapping[str, Moved]) -> dict[str, Moved]:
+    """The constants of a site before its steps and after; `known`: those that tables and traces
+    say, which the steps move further."""
+    usual = vars(gather(chip.family, chip.id, ""))
+    out = {}
+    for name, factor in site.factors.items():
+        was = one(usual[name])
+        before = known[name].value if name in known else was
+        out[name] = moved(before * factor, was, site.left_open[name])
+    return out
 
 
 def summary(points: Sequence[Point], site: Learned) -> dict[str, Any]:

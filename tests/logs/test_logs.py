@@ -226,8 +226,9 @@ def test_a_folder_of_logs_as_json(tmp_path, capsys):
         (tmp_path / f"job{i}.out").write_text(megatron(range(1, 20), ms=9000.0 + i))
     (tmp_path / "notes.txt").write_text("no log")
     assert main(["learn", str(tmp_path), "--json"]) == 0
-    got = json.loads(capsys.readouterr().out)
+    *got, last = json.loads(capsys.readouterr().out)
     assert [row["file"] for row in got] == ["job0.out", "job1.out", "job2.out"]
+    assert last["summary"]["used"] == 0 and len(last["summary"]["left_out"]) == 3
     assert all(row["tp"] is None and row["global_batch"] == 512 for row in got)
 
 

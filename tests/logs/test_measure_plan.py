@@ -1,6 +1,7 @@
 """What to measure for a design: the order, the kit, and what learns from it."""
 
 import importlib.util
+import json
 import os
 import subprocess
 from dataclasses import replace
@@ -83,6 +84,17 @@ def test_the_kit_is_whole(kit):
     assert "device-hours" in page and "site.yaml" in page
 
 
+def test_the_order_alone_is_printed_and_nothing_is_written(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("run.yaml").write_text(DESIGN)
+    assert main(["measure", "--plan", "run.yaml", "--budget", "2h", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {"run", "device_hours", "narrows_usd", "narrows_days"} <= rows[0].keys()
+    left = [row["interval_left"] for row in rows]
+    assert left == sorted(left, reverse=True) and 1 <= len(rows) <= 5
+    assert [*tmp_path.iterdir()] == [tmp_path / "run.yaml"]
+
+
 @pytest.mark.parametrize("budget", ["soon", "0h", "-2h", "2 fortnights", "1e9h"])
 def test_a_budget_that_is_no_span_is_one_line(budget, tmp_path, capsys):
     (tmp_path / "run.yaml").write_text(DESIGN)
@@ -91,7 +103,7 @@ def test_a_budget_that_is_no_span_is_one_line(budget, tmp_path, capsys):
     assert "--budget" in capsys.readouterr().err and not (tmp_path / "kit").exists()
 
 
-def test_files_of_measurements_and_steps_are_learnt_together(tmp_path):
+def test_files_of_measurements_and_steps_are_learnt_together(tmp_path, capsys):
     """Links measured at two thirds of the usual, and a table of steps: both are in the site's
     file."""
     links = {"value": 0.6, "unit": "", "offset": 0.0, "prior": 1.0, "from": "test"}
@@ -105,7 +117,12 @@ def test_files_of_measurements_and_steps_are_learnt_together(tmp_path):
     row = "0,llama-3.1-70b,h100-sxm,512,8192,1024,bf16,8,4,1,megatron-core,700"
     (tmp_path / "runs.csv").write_text(f"{head},measured_tokens_per_s_per_device\n{row}\n")
     files = [str(tmp_path / name) for name in ("links.yaml", "runs.csv")]
-    assert main(["learn", *files, "-o", str(tmp_path / "site.yaml")]) == 0
+    assert main(["learn", *files, "--json", "-o", str(tmp_path / "site.yaml")]) == 0
+    said = json.loads(capsys.readouterr().out)[-1]["summary"]
+    assert said["used"] == 1 and said["left_out"] == []
+    link = said["constants"]["scale_up_share"]
+    assert link["prior"] == pytest.approx(1, abs=0.3) and link["posterior"] < link["prior"]
+    assert 0 < said["constants"]["gemm"]["spread"] < 1
     site = yaml.safe_load((tmp_path / "site.yaml").read_text())
     assert site["constants"]["scale_up_share"]["value"] == pytest.approx(0.6)
     assert site["steps"]["runs"] == 1

@@ -8,7 +8,7 @@ device-hour, given those before it.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scantling.base.columns import Array
@@ -70,6 +70,17 @@ class Worth:
     left: float  # of the width of the interval, after it and those before it
     days: float  # of the width that it removes
     usd: float | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """A row of `measure --plan --json`."""
+        return {
+            "run": self.experiment.name,
+            "says": self.experiment.says,
+            "device_hours": self.experiment.device_hours,
+            "narrows_usd": self.usd,
+            "narrows_days": self.days,
+            "interval_left": self.left,
+        }
 
 
 def constants() -> tuple[str, ...]:
