@@ -147,6 +147,7 @@ class Framework:
     packs: Lines = ()  # vendor stacks on which attention stays within packed documents
     # layout of the model's states between steps: "fp32 shards", "16-bit with master"; "" not stated
     states: str = ""
+    keeps_16bit: bool = False  # layers at both ends stay in 16 bit beside others in 8 or 4
     whole_key_heads: bool = False  # every tensor-parallel rank has whole key-value heads
     modules: Mapping[str, str] = field(default_factory=dict)  # `selective` repeats: its words
     # modules whose inputs it sends to the host: its words for these

@@ -1,11 +1,13 @@
 """What of a plan a framework has no words for, and the refusals where nothing stands in for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from scantling.base.errors import DesignError
 from scantling.catalogue.families import families
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Sharding
+from scantling.physics.software import OWN_ZERO1
 
 from .frameworks import FRAMEWORKS
 from .launch_plan import Framework, Gap, LaunchPlan
@@ -57,7 +59,19 @@ def lacking(launch: LaunchPlan) -> list[Gap]:
     if modules:
         why = "it has no words for repeating these modules alone"
         out.append(Gap("recompute_modules", ", ".join(sorted(modules)), why))
-    return [*out, *activations_away(launch)]
+    return [*out, *apart_from_the_rest(launch), *activations_away(launch)]
+
+
+def apart_from_the_rest(launch: LaunchPlan) -> Iterator[Gap]:
+    """Layers in 16 bit, and experts sharded their own way, that it has no words for."""
+    kept, p = launch.phase.kept_16bit, launch.plan
+    if kept and any(kept) and not launch.framework.keeps_16bit:
+        why = "layers that stay in 16 bit are not written into this kit"
+        yield Gap("keep_16bit", f"first {kept[0]}, last {kept[1]}", why)
+    own = launch.does.whole_experts == OWN_ZERO1 and launch.model.is_moe and p.ep > 1
+    if own and p.sharding in (Sharding.ZERO3, Sharding.HSDP):
+        why = "its experts are sharded as the rest is"
+        yield Gap("expert_sharding", Sharding.ZERO1.value, why)
 
 
 def activations_away(launch: LaunchPlan) -> list[Gap]:

@@ -17,6 +17,7 @@ from scantling_kits.frameworks import megatron_core as core
 from scantling_kits.frameworks.maxtext_options import OPTIONS as MAXTEXT_OPTIONS, tile
 from scantling_kits.frameworks.megatron_settings import OPTIONS, flag
 from scantling_kits.launched import launch_plan
+from scantling_kits.misfits import misfits
 from scantling_kits.pages import kit
 from scantling_kits.recipe_settings import Chosen, Setting, always, chosen, release, there
 from scantling_kits.variables import VARIABLES
@@ -202,7 +203,7 @@ def test_nvfp4_keeps_the_layers_that_the_maker_keeps():
     assert named["*mixer.out_proj"] == "eight"
     super_ = launched(data)
     ultra = replace(super_, model=replace(super_.model, layers=108))
-    assert core.kept_layers(ultra) == 16  # of 108
+    assert core.kept_layers(ultra) == (0, 16)  # of 108
 
 
 def test_weights_are_gathered_as_the_presets_have_it():
@@ -434,3 +435,45 @@ def test_names_that_a_release_no_longer_has_are_listed(tmp_path, capsys):
     assert "TrainingConfig.seq_len is gone; new names near it: TrainingConfig.max_context" in text
     assert "CheckpointManager is gone" not in text
     assert renamed.main(str(tmp_path / "old"), str(tmp_path / "old"), str(kit_)) == 0
+
+
+def test_kits_write_captured_modules_and_layers_in_16_bit_as_the_design_says():
+    """Megatron-Core 0.19.2's arguments: --cuda-graph-modules, --first-last-layers-bf16,
+    --num-layers-at-start-in-bf16, --num-layers-at-end-in-bf16; Megatron-Bridge's fields."""
+    data = nemotron("mxfp8")
+    del data["plan"]["cuda_graphs"]
+    data["plan"] |= {
+        "graph_modules": ["mamba", "moe_router"],
+        "keep_16bit": {"first": 1, "last": 5},
+    }
+    written = overrides(data)
+    assert written["model.cuda_graph_modules"] == "[mamba,moe_router]"
+    assert written["mixed_precision.first_last_layers_bf16"] == "true"
+    assert written["mixed_precision.num_layers_at_start_in_bf16"] == "1"
+    assert written["mixed_precision.num_layers_at_end_in_bf16"] == "5"
+    a = assess(Design.from_data(data | {"name": "x"}))
+    arguments = kits(a, "megatron", "slurm")["megatron.args"]
+    assert "--cuda-graph-modules mamba moe_router\n" in arguments
+    ends = "--num-layers-at-start-in-bf16 1\n--num-layers-at-end-in-bf16 5\n"
+    assert f"--first-last-layers-bf16\n{ends}" in arguments
+
+
+def test_layers_in_16_bit_that_a_framework_does_not_keep_are_named():
+    """transformer_config.py: "Delayed scaling does not support first / last layer in BF16"."""
+    plan = {"tp": 1, "pp": 1, "keep_16bit": {"last": 2}}
+    job = {"tokens": 1e11, "seq_len": 4096, "global_batch": 256}
+    for to, precision, named in (
+        ("megatron", "fp8", True),
+        ("megatron-bridge", "fp8", True),
+        ("megatron", "fp8-current", False),
+        ("torchtitan", "fp8", True),
+    ):
+        data = {
+            "scantling": 1,
+            "model": "llama-3.1-8b",
+            "cluster": {"accelerator": "h100-sxm", "devices": 64},
+            "job": job,
+            "plan": plan | {"precision": precision},
+        }
+        found = misfits(launched(data, to))
+        assert ("keep_16bit" in {gap.field for gap in found}) == named

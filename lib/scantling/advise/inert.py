@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..catalogue.stacks import software_switches
-from ..catalogue.words import TOPOLOGIES, Schedule
+from ..catalogue.words import TOPOLOGIES, Schedule, Sharding
 from ..plans.plan_names import fields_of_plan
 from ..verdict.assess import changed
 from ..verdict.assessment import Assessment
@@ -123,7 +123,9 @@ def _reason(assessment: Assessment, path: str) -> str:
         return "the model has no experts"
     if name == "moe_overlap" and plan["schedule"] in DUALPIPES:
         return f"{plan['schedule']} runs the experts' exchange beside the other direction anyway"
-    if decides_for(path) == "moe" and plan["ep"] == 1:
+    if name == "expert_sharding" and plan["sharding"] not in (Sharding.ZERO3, Sharding.HSDP):
+        return f"the plan is {plan['sharding']}: weights of experts are whole as all others"
+    if decides_for(path) in ("moe", "sharded-experts") and plan["ep"] == 1:
         return "all experts stand on one rank: nothing is exchanged"
     if name == "tp_overlap" and plan["tp"] == 1:
         return "the plan has no tensor parallelism"
@@ -131,8 +133,8 @@ def _reason(assessment: Assessment, path: str) -> str:
 
 
 def decides_for(path: str) -> str:
-    """For which designs the switch that a field sets decides anything: moe, low, sharded, packed,
-    or all ("")."""
+    """For which designs the switch that a field sets decides anything: moe, low, sharded,
+    sharded-experts, packed, or all ("")."""
     for switch in software_switches().values():
         if switch.field == path:
             return switch.where

@@ -47,6 +47,8 @@ class Switches(Protocol):
     """Of what a stack does, what kernels ask for; 0 or 1 unless said otherwise."""
 
     @property
+    def whole_experts(self) -> Column: ...  # above 0: weights of experts are not gathered
+    @property
     def flash(self) -> Column: ...  # generation of flash attention; 0: scores are materialised
     @property
     def fp8_attention(self) -> Column: ...

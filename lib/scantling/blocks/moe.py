@@ -137,7 +137,9 @@ class Moe(Block):
         chain = chain_bytes(self.matrices) * (apart + t * shared) + t * STREAM_BYTES * h / on.shards
         cast = rows * 2 * self.outer + 3 * (apart + t * shared)
         static = np.where(on.software.even_routing > 1, k.static_host, 1.0)
-        fetched = np.where(on.plan.sharding >= GATHERED, k.expert_gather_s, 0.0)
+        shards = (on.software.whole_experts == 0) | (on.plan.ep == 1)
+        gathered = (on.plan.sharding >= GATHERED) & shards
+        fetched = np.where(gathered, k.expert_gather_s, 0.0)
         looped = on.software.looped_experts * local * (k.expert_loop_s + fetched)
         return Time(
             gemm=sum(on.gemm_s(product) for product in self.gemms(on)) + self.router_s(on),

@@ -82,6 +82,19 @@ class OffloadModule(StrEnum):
     LAYERS = "layers"
 
 
+class GraphModule(StrEnum):
+    """What captured graphs hold, in the words of Megatron-Core (CudaGraphModule; before,
+    CudaGraphScope)."""
+
+    ATTN = "attn"
+    MLP = "mlp"
+    MOE = "moe"
+    MOE_ROUTER = "moe_router"
+    MOE_PREPROCESS = "moe_preprocess"
+    MAMBA = "mamba"
+    FULL_ITERATION = "full_iteration"
+
+
 class Remat(StrEnum):
     """What MaxText keeps of a layer, by the names of its policies (src/maxtext/layers/decoders.py,
     get_remat_policy)."""
@@ -242,6 +255,8 @@ LAYER_SPLITS = ("even", "balanced")
 EFFORTS = ("tuned", "typical", "first-week")
 ROUTINGS = ("natural", "forced")
 CUDA_GRAPHS = ("none", "layer", "full")
+GRAPH_MODULES = values(GraphModule)
+EXPERT_SHARDINGS = (Sharding.ZERO1.value, Sharding.ZERO3.value)
 REMAT_POLICIES = values(Remat)
 TP_OVERLAPS = ("none", "async", "userbuffer")
 GRADIENTS = ("bf16", "fp32")

@@ -126,9 +126,9 @@ def word_of(choices: Sequence[str]) -> Check:
     return check
 
 
-def words_of(choices: Sequence[str]) -> Check:
+def words_of(choices: Sequence[str], empty: bool = False) -> Check:
     """A list of some of a few words, each once; an empty one, as a plan prints where there are
-    none, leaves the field open."""
+    none, leaves the field open, or is kept where it says something (`empty`)."""
 
     def check(value: Any) -> list[str] | None:
         if not isinstance(value, (list, tuple)):
@@ -136,7 +136,7 @@ def words_of(choices: Sequence[str]) -> Check:
         for word in value:
             if word not in choices:
                 raise DesignError("", word, choices, problem="is not one of the choices")
-        return list(dict.fromkeys(value)) or None
+        return list(dict.fromkeys(value)) or ([] if empty else None)
 
     return check
 

@@ -225,12 +225,18 @@ def word(
     return field(facts, word_of(tuple(choices)))
 
 
-def words(choices: Sequence[str], description: str, *, example: list[str] | None = None) -> Any:
-    """A list of some of a few words."""
+def words(
+    choices: Sequence[str],
+    description: str,
+    *,
+    example: list[str] | None = None,
+    empty: bool = False,
+) -> Any:
+    """A list of some of a few words; `empty`: that none of them is listed says something."""
     facts = FieldFacts(
         kind=Kind.WORDS, description=description, choices=tuple(choices), examples=_example(example)
     )
-    return field(facts, words_of(tuple(choices)))
+    return field(facts, words_of(tuple(choices), empty))
 
 
 def text(

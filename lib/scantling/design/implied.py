@@ -1,11 +1,12 @@
 """Pins of a plan that other words of recipes mean: layers that are named, groups of replicas, the
-compiler's memory budget, the format of the moments."""
+compiler's memory budget, modules that graphs capture, the format of the moments."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.errors import DesignError
-from ..catalogue.words import Moments, Recompute, RecomputeModule, Sharding
+from ..catalogue.models.shape import Model
+from ..catalogue.words import GraphModule, Moments, Recompute, RecomputeModule, Sharding
 
 # of Adam, by the format of its moments
 WITH_MOMENTS: Mapping[str, str] = {
@@ -14,14 +15,19 @@ WITH_MOMENTS: Mapping[str, str] = {
     Moments.INT8: "adamw-8bit",
 }
 
+ROUTING_MODULES = {GraphModule.MOE_ROUTER, GraphModule.MOE_PREPROCESS}
+OF_EXPERTS = {GraphModule.MOE, *ROUTING_MODULES}
 
-def implied(stated: Mapping[str, Any], layers: int, devices: int) -> dict[str, Any]:
-    """The pins of a plan of so many layers on so many devices, with those that its words mean.
-    Raises DesignError for words that contradict each other."""
+
+def implied(stated: Mapping[str, Any], model: Model, devices: int) -> dict[str, Any]:
+    """The pins of a plan of a model on so many devices, with those that its words mean. Raises
+    DesignError for words that contradict each other."""
     pins = dict(stated)
     pins |= _budget(pins)
-    pins |= _named_layers(pins, layers)
+    pins |= _named_layers(pins, model.layers)
     pins |= _outer_groups(pins, devices)
+    pins |= _captured(pins, model)
+    _check_experts(pins, model)
     for word in ("recompute_layer_ids", "dp_outer"):
         pins.pop(word, None)
     return pins
@@ -111,3 +117,64 @@ def _outer_groups(pins: Mapping[str, Any], devices: int) -> dict[str, Any]:
         allowed = f"a divisor of dp x cp, {ranks}, under hsdp, with shard_group left out"
         raise DesignError("plan.dp_outer", groups, allowed)
     return {"sharding": Sharding.HSDP.value, "shard_group": inner}
+
+
+def graphs_of(modules: Sequence[str]) -> str:
+    """What graphs of these modules hold, by the words of the switch `graphs`."""
+    if GraphModule.FULL_ITERATION in modules:
+        return "full"
+    if not modules:
+        return "none"
+    return "layer" if set(modules) - ROUTING_MODULES else "router"
+
+
+def _captured(pins: Mapping[str, Any], model: Model) -> dict[str, Any]:
+    """Graphs as their modules say. Raises DesignError where `cuda_graphs` says something else,
+    where the whole iteration stands beside its parts, and for modules that the model lacks."""
+    modules = pins.get("graph_modules")
+    if modules is None:
+        return {}
+    graphs = graphs_of(modules)
+    lacks = set() if model.is_moe else OF_EXPERTS
+    lacks = lacks if "mamba" in model.pattern else lacks | {GraphModule.MAMBA}
+    if graphs == "full" and len(modules) > 1:
+        problem, allowed = "names parts beside the whole iteration", "full_iteration alone"
+    elif absent := [module for module in modules if module in lacks]:
+        problem = f"captures {' and '.join(absent)}, which the model has not"
+        allowed = "modules that the model has"
+    elif pins.get("cuda_graphs", graphs) != graphs:
+        problem = f"means graphs: {graphs}, and plan.cuda_graphs says {pins['cuda_graphs']}"
+        allowed = "one of the two"
+    else:
+        return {"cuda_graphs": graphs}
+    raise DesignError("plan.graph_modules", modules, allowed, problem=problem)
+
+
+def _check_experts(pins: Mapping[str, Any], model: Model) -> None:
+    """Raises DesignError for a sharding of experts that there are none of."""
+    own = pins.get("expert_sharding")
+    if own and not model.is_moe:
+        problem = "is said of a model without experts"
+        raise DesignError("plan.expert_sharding", own, "a model with experts", problem=problem)
+
+
+def layers_in_16bit(
+    keep: Mapping[str, Any] | None, layers: int, low: bool
+) -> tuple[int, int] | None:
+    """First and last layers that stay in 16 bit, where a plan says so. Raises DesignError for more
+    than the model has, and where products are not in low precision."""
+    if keep is None:
+        return None
+    first, last = keep.get("first", 0), keep.get("last", 0)
+    if not low:
+        raise DesignError(
+            "plan.keep_16bit",
+            dict(keep),
+            "beside a precision of 8 or 4 bit, such as fp8, mxfp8 or nvfp4, or leave it out",
+            problem="keeps layers in 16 bit where all are",
+        )
+    if first + last > layers:
+        raise DesignError(
+            "plan.keep_16bit", dict(keep), f"at most {layers} layers together, all of the model"
+        )
+    return first, last

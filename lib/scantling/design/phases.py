@@ -26,7 +26,7 @@ from ..catalogue.words import (
 from .cluster import Cluster
 from .design import Design
 from .fields import defaults
-from .implied import implied, with_moments
+from .implied import implied, layers_in_16bit, with_moments
 from .pins import pins_from
 from .resolved import Phase
 from .schema import PhaseSpec, StackSpec
@@ -45,6 +45,7 @@ HOST_POLICIES: Mapping[str, tuple[str, ...]] = {
 }
 # fields of the job that each phase has by itself
 _OF_EACH_PHASE = ("tokens", "seq_len", "global_batch", "global_batch_tokens")
+_SHARDED = (Sharding.ZERO3, Sharding.HSDP)
 _WIDE = (Precision.BF16, Precision.FP16, Precision.FP32)
 
 
@@ -68,7 +69,7 @@ def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], l
         of_phase = {k: v for k, v in stretch.items() if k != "phases"}
         new = Derived(common | of_phase, f"job.phases.{i}" if stretches else "job")
         plan = design.plan.stated() | stretch.get("plan", {})
-        pins = _pins(implied(plan, machine.model.layers, machine.cluster.devices))
+        pins = _pins(implied(plan, machine.model, machine.cluster.devices))
         usual_name = f"phase {i + 1}" if stretches and len(stretches) > 1 else ""
         phases.append(_phase(new, pins, machine, design.stack, usual_name))
         assumed += new.assumed
@@ -97,11 +98,14 @@ def _phase(
         "packed": False,  # nothing to say where a design does not
         "low": precision not in _WIDE,
         "sharded": Sharding.ZERO3 in shardings,
+        "sharded-experts": machine.model.is_moe and (shardings[0] or shardings[1]) in _SHARDED,
     }
     remat = pins.pop("remat", "")
     away = pins.pop("activation_offload", None)
     budget = pins.pop("compile_memory_budget", None)
     moments = pins.pop("moments", None)
+    graph_modules = pins.pop("graph_modules", None) or ()
+    keep = pins.pop("keep_16bit", None)
     software = _software(new, pins, machine.software, concerned)
     if moments:
         optimizer = with_moments(new.stated.get("optimizer"), moments)
@@ -124,6 +128,8 @@ def _phase(
         offloaded_modules=_offloaded_modules(away, remat),
         remat=remat,
         memory_budget=budget,
+        graph_modules=tuple(graph_modules),
+        kept_16bit=layers_in_16bit(keep, machine.model.layers, precision not in _WIDE),
     )
 
 

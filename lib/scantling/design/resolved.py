@@ -57,6 +57,9 @@ class Phase:
     remat: str = ""  # MaxText's policy, where the design names one
     # of what a compiler would keep of the activations, where the design bounds it
     memory_budget: float | None = None
+    graph_modules: tuple[str, ...] = ()  # what graphs capture, where the design names it
+    # first and last layers in 16 bit beside others in 8 or 4 bit, where the design names them
+    kept_16bit: tuple[int, int] | None = None
     # switch of software.csv -> what the design says
     software: Mapping[str, float] = field(default_factory=dict)
 

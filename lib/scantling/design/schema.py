@@ -17,8 +17,10 @@ from ..catalogue.words import (
     DEDUPS,
     DISPATCHERS,
     EFFORTS,
+    EXPERT_SHARDINGS,
     GATES,
     GRADIENTS,
+    GRAPH_MODULES,
     LAYER_SPLITS,
     METHODS,
     MLPS,
@@ -487,6 +489,13 @@ class ActivationOffload(Section):
     )
 
 
+class Keep16Bit(Section):
+    """Layers at both ends of the model whose products stay in 16 bit beside others in 8 or 4."""
+
+    first: int | None = count(0, 10_000, "layers", "first layers that stay in 16 bit", example=1)
+    last: int | None = count(0, 10_000, "layers", "last layers that stay in 16 bit", example=5)
+
+
 class PlanSpec(Section):
     """Pins of the parallel plan; what is left out is searched."""
 
@@ -554,6 +563,13 @@ class PlanSpec(Section):
         "what is captured: nothing, the modules of a layer, the whole iteration",
         example="layer",
     )
+    graph_modules: list[str] | None = words(
+        GRAPH_MODULES,
+        "what is captured, by the names of Megatron-Core's modules, in place of cuda_graphs; an "
+        "empty list: nothing",
+        example=["attn", "moe_router"],
+        empty=True,
+    )
     tp_overlap: str | None = word(
         TP_OVERLAPS,
         "how tensor-parallel collectives are cut to run beside their products",
@@ -570,6 +586,12 @@ class PlanSpec(Section):
     )
     reshard_after_forward: bool | None = flag(
         "sharded weights are given back after the forward (FSDP)", example=True
+    )
+    expert_sharding: str | None = word(
+        EXPERT_SHARDINGS,
+        "what the replicas of an expert rank share out where the rest is zero3 or hsdp: states "
+        "(zero1: weights stay whole), or weights too (zero3)",
+        example="zero1",
     )
     gradients: str | None = word(
         GRADIENTS, "number format in which gradients are summed and sent", example="bf16"
@@ -605,6 +627,9 @@ class PlanSpec(Section):
         "blocks are compiled (PyTorch), not dispatched operation by operation", example=True
     )
     precision: str | None = word(PRECISIONS, "number format of the matrix products", example="bf16")
+    keep_16bit: Keep16Bit | None = other(
+        "layers at both ends that stay in 16 bit under 8 or 4 bit", example={"first": 1, "last": 5}
+    )
 
 
 class PhaseSpec(Section):

@@ -18,7 +18,7 @@ from ..blocks.block_table import Shape, few_dense
 from ..catalogue.words import CP_TYPES, OFFLOADS, PRECISIONS, RECOMPUTES, SHARDINGS, Precision
 from .constants import Constants
 from .recompute import Recomputed, repeated
-from .software import Software
+from .software import OWN_ZERO1, Software
 from .wires import Link, Wires, members_inside
 
 # a recipe that is timed and counted as another, since no published run tells the two apart: a job
@@ -82,6 +82,7 @@ class Job:
     local_steps: Column = 1  # that sites take between two exchanges; 0: searched
     exchange_bytes: Column = 0.0  # of a value between sites; 0: as wide as the gradients
     exchange_overlap: Column = 0.0  # 1 where the exchange runs beside the steps that follow
+    kept_16bit: Column = 0.0  # share of the layers whose products stay in 16 bit
     newton_schulz: Column = 0.0  # iterations that make a matrix orthogonal in the update (Muon)
 
     @property
@@ -227,6 +228,16 @@ class Cases:
     # Layers
 
     @cached_property
+    def expert_sharding(self) -> Code:
+        """Code in SHARDINGS of what the replicas of expert ranks share: at most optimizer states
+        where experts have zero1 of their own."""
+        own = (self.software.whole_experts == OWN_ZERO1) & (self.plan.ep > 1)
+        sharding: Code = np.where(own, np.minimum(self.plan.sharding, ZERO1), self.plan.sharding)[
+            ()
+        ]
+        return sharding
+
+    @cached_property
     def selective_share(self) -> Column:
         """Share of the layers that repeat what `selective` drops."""
         return (self.plan.recompute == SELECTIVE) * self.plan.recompute_share
@@ -264,7 +275,7 @@ class Cases:
     @cached_property
     def dispatch_bytes(self) -> Column:
         """Bytes per value of activations sent to experts: 1 under the fp8 recipes' dispatch, 2 in
-        16 bit and fp4."""
+        16 bit and fp4; the mean over layers."""
         precision = self.job.precision
         narrow = (precision >= 2) & (precision <= 4) & (self.software.dedup_dispatch > 0)
-        return 2.0 - narrow
+        return 2.0 - narrow * (1.0 - self.job.kept_16bit)

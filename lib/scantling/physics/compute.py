@@ -33,17 +33,26 @@ def low_precision(c: Cases) -> Column:
     return 1.0 * ((c.job.precision >= FP8) & (c.job.precision <= FP4))
 
 
+def low_share(c: Cases) -> Column:
+    """Share of the layers whose products run below 16 bit."""
+    return low_precision(c) * (1.0 - c.job.kept_16bit)
+
+
 def linear_rate(c: Cases) -> Column:
     """FLOP/s of large plain GEMMs at the job's precision: peak x measured share, less where scales
-    are by row or block, and where the width is unaligned."""
+    are by row or block, and where the width is unaligned. Layers kept in 16 bit take their share of
+    the time at its rate: 1 / ((1 - kept) / low + kept / wide)."""
     k, p = c.constants, c.job.precision
     share = np.where(
         (p > MXFP8) & (p <= FP4), k.gemm_fp4, np.where(low_precision(c) > 0, k.gemm_fp8, k.gemm)
     )
     scaled = np.where(p == FP8_ROW, k.fp8_row, np.where(p == MXFP8, k.mxfp8, 1.0))
-    return (
-        c.chip.linear_flops * share * scaled * np.where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
-    )
+    aligned = np.where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
+    rate: Column = c.chip.linear_flops * share * scaled * aligned
+    kept = c.job.kept_16bit
+    if not np.any(kept):
+        return rate
+    return 1.0 / ((1.0 - kept) / rate + kept / (c.chip.bf16_flops * k.gemm * aligned))
 
 
 def hbm_rate(c: Cases) -> Column:
@@ -67,7 +76,7 @@ def cast_bytes(c: Cases) -> Column:
         k.cast_fp4,
         np.where(p == MXFP8, k.cast_mxfp8, k.cast_fp8),
     )
-    return low_precision(c) * recipe
+    return low_share(c) * recipe
 
 
 def host_share(c: Cases) -> Column:

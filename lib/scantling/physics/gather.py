@@ -325,9 +325,10 @@ def situation(resolved: Resolved, phase: Phase) -> Situation:
         optimizers=[phase.optimizer],
         grad_bytes=phase.software.get("grad_bytes", math.nan),
     )
-    job = replace(job, **ingest.reads(resolved))
-    modules = phase.pins.get("recompute_modules")
     shape = shape_of(resolved.model)
+    kept = sum(phase.kept_16bit or ()) / resolved.model.layers
+    job = replace(job, **ingest.reads(resolved), kept_16bit=kept)
+    modules = phase.pins.get("recompute_modules")
     stated: dict[str, Column] = {**switches_of(modules)} if modules else {}
     if phase.remat:
         stated |= remat_switches(phase.remat, shape)

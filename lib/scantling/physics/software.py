@@ -89,7 +89,8 @@ class Software:
     fp8_gather: Column  # parameters are gathered in the low precision of the products
     # sharded weights are given back after the forward and gathered again for the backward
     reshard: Column
-    # experts that are split over expert ranks are not sharded over the replicas of these besides
+    # over the replicas of their expert ranks experts are sharded besides (0), share their optimizer
+    # states alone (OWN_ZERO1), or nothing (1)
     whole_experts: Column
     # of what a compiler keeps of a layer by itself; -1: no bound
     memory_budget: Column
@@ -104,6 +105,7 @@ class Software:
 DEEPEP, HYBRIDEP, UCCL = (
     software_switches()["dedup_dispatch"].words[name] for name in ("deepep", "hybridep", "uccl")
 )
+OWN_ZERO1 = software_switches()["whole_experts"].words["zero1"]
 SWITCHES: Mapping[str, float] = {
     name: switch.default for name, switch in software_switches().items()
 }

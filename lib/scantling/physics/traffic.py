@@ -34,7 +34,7 @@ from .collectives import (
     send_s,
     sharp_s,
 )
-from .compute import expected_places, layer_mix, low_precision
+from .compute import expected_places, layer_mix, low_share
 from .sites import every_step_s
 from .software import UCCL
 from .wires import Link, Wires, members_inside
@@ -339,17 +339,16 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
     none: all-reduce of gradients. zero1, zero2: reduce-scatter of gradients, all-gather of 16-bit
     weights; zero2 scatters after every micro-batch, since only a shard of the gradients is kept.
     zero3: per micro-batch gather for forward and backward and a reduce-scatter; hsdp: that
-    inside the shard group, then an all-reduce of the shards across groups. Rajbhandari et al. 2020,
+    inside the shard group, then an all-reduce of the shards across groups. Experts as their own
+    sharding says. Rajbhandari et al. 2020,
     section 7; Zhao et al. 2023 (FSDP), section 3.2.
     """
     p, job, link, near = c.plan, c.job, c.link_under_compute, c.site_ranks
     m = c.micro_batches
     keeps = c.software.reshard <= 0
     resharded = (c.software.reshard > 0) | (p.pp == 1)  # else gathered and reduced once a step
-    hybrid = (p.sharding == HSDP) & resharded
-    sharded = ((p.sharding == ZERO3) & resharded) | hybrid
     gathers = np.where(keeps, 1, 2)
-    small = low_precision(c) * c.software.fp8_gather
+    small = low_share(c) * c.software.fp8_gather
     wide = np.maximum(job.grad_bytes, 4.0 * c.software.fp32_reduce)
     bucket = c.constants.dp_bucket_bytes
     pieces = (1 + gathers) * c.shape.layers / p.pp
@@ -360,12 +359,15 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
     gather: Column = 0.0
     micro: Column = 0.0
     sent: Column = 0.0
-    for params, ranks, packed in (
-        (dense_params, near, p.tp),
-        (expert_params, np.maximum(near * p.tp / (p.ep * p.etp), 1.0), p.ep * p.etp),
+    replicas = np.maximum(near * p.tp / (p.ep * p.etp), 1.0)
+    for params, ranks, packed, sharding in (
+        (dense_params, near, p.tp, p.sharding),
+        (expert_params, replicas, p.ep * p.etp, c.expert_sharding),
     ):
         if not np.any(params):
             continue
+        hybrid = (sharding == HSDP) & resharded
+        sharded = ((sharding == ZERO3) & resharded) | hybrid
         some = np.asarray(params) > 0  # rows without experts beside rows that have them
         inside = members_inside(ranks, packed, gradient_domain(c))
         grads, weights = params * wide, params * (2.0 - small)
@@ -405,7 +407,7 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
         gather_wire_s=gather,
         micro_wire_s=micro,
         bytes=sent,
-        calls=np.where(sharded, (1 + gathers) * m, 2.0 + again),
+        calls=np.where((p.sharding >= ZERO3) & resharded, (1 + gathers) * m, 2.0 + again),
     )
 
 

@@ -145,6 +145,7 @@ FRAMEWORK = replace(
     sites=sites,
     files=files,
     gaps=gaps,
+    keeps_16bit=True,
     builds=builds,
     notes=notes,
 )

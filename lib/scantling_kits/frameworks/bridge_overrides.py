@@ -375,14 +375,15 @@ def formats(launch: LaunchPlan) -> list[str]:
         out.append("mixed_precision.fp8_param_gather=false")
         if precision == Precision.MXFP8:
             out.append("mixed_precision.reuse_grad_buf_for_mxfp8_param_ag=false")
-    if precision == Precision.FP8_CURRENT:
+    first, last = core.kept_layers(launch)
+    if precision == Precision.FP8_CURRENT and not (first or last):
         out.append("mixed_precision.first_last_layers_bf16=false")
     if precision == Precision.NVFP4 and not core.gathers_four(launch):
         out.append("mixed_precision.fp4_param_gather=false")
-    if last := core.kept_layers(launch):
+    if first or last:
         out += [
             "mixed_precision.first_last_layers_bf16=true",
-            "mixed_precision.num_layers_at_start_in_bf16=0",
+            f"mixed_precision.num_layers_at_start_in_bf16={first}",
             f"mixed_precision.num_layers_at_end_in_bf16={last}",
         ]
     return out

@@ -114,6 +114,7 @@ def muon_gaps(launch: LaunchPlan) -> Iterator[Gap]:
 def plan_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     """What of recompute, kernels, stages and experts it does not run."""
     yield from recompute_gaps(launch)
+    yield from format_gaps(launch)
     yield from engine_gaps(launch)
     yield from stage_gaps(launch)
     yield from core.dispatcher_gaps(launch)
@@ -143,6 +144,22 @@ def recompute_gaps(launch: LaunchPlan) -> Iterator[Gap]:
     if launch.plan.precision == Precision.FP8 and {"norm", "mlp_act"} & {*modules}:
         why = "layernorm and moe_act are not repeated under delayed scaling"
         yield Gap("recompute_modules", modules, why)
+
+
+def format_gaps(launch: LaunchPlan) -> Iterator[Gap]:
+    """Layers that cannot stay in 16 bit: under delayed scaling, and beyond a stage's share at one
+    end (transformer_config.py of Megatron-Core 0.19.2)."""
+    if not launch.phase.kept_16bit or not any(launch.phase.kept_16bit):
+        return
+    first, last = launch.phase.kept_16bit
+    most = launch.model.layers // launch.plan.pp
+    why = ""
+    if launch.phase.precision == Precision.FP8:
+        why = "delayed scaling does not support first and last layers in bf16; fp8-current does"
+    elif max(first, last) > most:
+        why = f"at most {most} layers of one end, as many as a stage has"
+    if why:
+        yield Gap("keep_16bit", f"first {first}, last {last}", why)
 
 
 def engine_gaps(launch: LaunchPlan) -> Iterator[Gap]:
@@ -243,10 +260,10 @@ def notes(launch: LaunchPlan) -> list[str]:
         Precision.FP8_BLOCK,
         Precision.MXFP8,
     ):
-        out.append(
-            "Attention, router, norms and the output head stay in bf16; --first-last-layers-bf16 "
-            "keeps one layer at each end so too."
-        )
+        ends = "; --first-last-layers-bf16 keeps one layer at each end so too"
+        if launch.phase.kept_16bit or launch.phase.precision == Precision.FP8:
+            ends = ""
+        out.append(f"Attention, router, norms and the output head stay in bf16{ends}.")
     return out
 
 
@@ -294,9 +311,11 @@ def router_note(launch: LaunchPlan, scale: str) -> list[str]:
 
 def formats_note(launch: LaunchPlan) -> list[str]:
     """What keeps another format than the run's."""
+    first, last = core.kept_layers(launch)
+    if launch.phase.kept_16bit:
+        return [f"The first {first} and the last {last} layers stay in bf16, as the design says."]
     if launch.phase.precision != Precision.NVFP4:
         return []
-    last = core.kept_layers(launch)
     if not last:
         return [
             "All layers run in NVFP4, as in the maker's recipes for this kind of model, which "
@@ -531,6 +550,7 @@ FRAMEWORK = Framework(
     no_local_steps=STEPS_TOGETHER,
     files=files,
     gaps=gaps,
+    keeps_16bit=True,
     adjust=adjust,
     builds=builds,
     notes=notes,

@@ -360,12 +360,13 @@ def formats(launch: LaunchPlan) -> list[str]:
             out.append("--fp8-param-gather")
     elif job.precision == Precision.NVFP4:
         out.append("--fp4-format e2m1")
-        if last := core.kept_layers(launch):
-            out += [
-                "--first-last-layers-bf16",
-                "--num-layers-at-start-in-bf16 0",
-                f"--num-layers-at-end-in-bf16 {last}",
-            ]
+    first, last = core.kept_layers(launch)
+    if first or last:
+        out += [
+            "--first-last-layers-bf16",
+            f"--num-layers-at-start-in-bf16 {first}",
+            f"--num-layers-at-end-in-bf16 {last}",
+        ]
     if low_memory_states(launch):
         out.append("--use-precision-aware-optimizer")
     if job.optimizer == "adamw-bf16":

@@ -227,7 +227,17 @@ def attention_words(launch: LaunchPlan, lack: str) -> str:
 KEPT_SHARE = 0.15  # of the layers, the last: Nemotron-3 Super 14 of 88, Ultra 16 of 108
 
 
-def kept_layers(launch: LaunchPlan) -> int:
+def kept_layers(launch: LaunchPlan) -> tuple[int, int]:
+    """First and last layers of Megatron's that stay in bf16 beside 8 or 4 bit: as the design says,
+    else as the maker's recipe."""
+    stated = launch.phase.kept_16bit
+    if stated is None:
+        return 0, kept_by_recipe(launch)
+    blocks = blocks_of_layer(layers_of(launch.model.pattern))
+    return stated[0] * blocks, stated[1] * blocks
+
+
+def kept_by_recipe(launch: LaunchPlan) -> int:
     """Last blocks of a hybrid of latent experts that stay in bf16 under NVFP4, in whole pairs of a
     mixer and experts; 0 where the maker's recipes keep none (mixed_precision.py of Megatron-Bridge
     0.6.2, nemotron_3_super_bf16_with_nvfp4_mixed and _ultra_; arXiv 2509.25149: about 15 %)."""
@@ -241,13 +251,13 @@ def gathers_four(launch: LaunchPlan) -> bool:
     """Whether weights are gathered in 4 bit: all of them under the distributed optimizer, as the
     preset; none where some layers stay in bf16, as Nemotron's recipes."""
     four = launch.phase.precision == Precision.NVFP4 and launch.plan.sharding == Sharding.ZERO1
-    return four and not kept_layers(launch)
+    return four and not any(kept_layers(launch))
 
 
 def layer_formats(launch: LaunchPlan) -> bool:
     """Whether products have number formats of their own by name, in quantization.yaml: NVFP4 of a
     hybrid of latent experts under the distributed optimizer."""
-    return kept_layers(launch) > 0 and launch.plan.sharding not in FSDP_STRATEGY
+    return kept_by_recipe(launch) > 0 and launch.plan.sharding not in FSDP_STRATEGY
 
 
 def narrow(launch: LaunchPlan) -> bool:
@@ -321,9 +331,11 @@ def fuses_experts(launch: LaunchPlan) -> bool:
 
 
 def captured_modules(launch: LaunchPlan) -> list[str]:
-    """What of a layer graphs of layers hold: mixers, unless the step counts on the router alone,
-    and the router with what sorts its tokens. Dense feed-forwards of hybrids stay outside, as in
-    Nemotron-H's recipes."""
+    """What of a layer graphs of layers hold: what the design names, else mixers, unless the step
+    counts on the router alone, and the router with what sorts its tokens. Dense feed-forwards of
+    hybrids stay outside, as in Nemotron-H's recipes."""
+    if launch.phase.graph_modules:
+        return [*launch.phase.graph_modules]
     layers = layers_of(launch.model.pattern)
     out = []
     if launch.does.graphs >= 1:

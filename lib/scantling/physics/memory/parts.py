@@ -135,6 +135,13 @@ def low_bytes(job: Job) -> Column:
     return LOW_BYTES[job.precision]
 
 
+def input_bytes(job: Job) -> Column:
+    """Bytes of an input of the linear layers as it is saved, the mean of layers in low precision
+    and of those that stay in 16 bit."""
+    low = low_bytes(job)
+    return np.where(low > 0, low + (2.0 - low) * job.kept_16bit, 2.0)
+
+
 def keeping(c: Cases) -> Keeping:
     """How one device keeps the tensors of a micro-batch.
 
@@ -145,7 +152,7 @@ def keeping(c: Cases) -> Keeping:
     k, software = constants_of(c), c.software
     low = low_bytes(c.job)
     eager = np.maximum(1.0 - software.fused_norm, k.eager * (1.0 - software.chunked_loss))
-    linear = np.where(low > 0, low, 2.0)
+    linear = input_bytes(c.job)
     act = np.maximum(software.selective_act, k.per_op)
     # an eager norm keeps its input in fp32 and the normalised value in 16 bit (transformers,
     # LlamaRMSNorm): 6 bytes
@@ -153,7 +160,7 @@ def keeping(c: Cases) -> Keeping:
         seq_len=c.job.seq_len,
         wide=1.0 + (c.job.precision == FP32),
         linear_bytes=linear,
-        low=low,
+        low=low * (1.0 - c.job.kept_16bit),
         eager=eager,
         norm_bytes=linear + eager * (1.0 - software.norm_kernel) * 6.0 + k.dropout,
         dropout=k.dropout,
@@ -336,9 +343,9 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     p, job, k = c.plan, c.job, constants_of(c)
     wide, low = job.precision == FP32, low_bytes(job)
     weight = 2.0 + 2.0 * wide
-    # and the low-precision copies, both ways round
+    # and the low-precision copies, both ways round, of the layers that are not kept in 16 bit
     alone = k.low_weights * c.software.fp8_gather * (low > 0)
-    cached = weight + 2.0 * low - weight * alone
+    cached = weight + (2.0 * low - weight * alone) * (1.0 - job.kept_16bit)
     states = job.optimizer_bytes + job.master_bytes * (1.0 - wide)
     gradient = gradient_bytes(c, group)
     away, gone = p.offload >= HOST_STATES, p.offload >= HOST_ALL
@@ -418,7 +425,7 @@ def frame(c: Cases) -> Frame:
     ranks = c.site_ranks
     group = np.where(p.sharding == HSDP, np.minimum(p.shard_group, ranks), ranks)
     replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0)
-    replicas = np.where((c.software.whole_experts > 0) & (p.ep > 1), 1.0, replicas)[()]
+    replicas = np.where((c.software.whole_experts >= 1) & (p.ep > 1), 1.0, replicas)[()]
     of_dense = parameter_bytes(c, group)
     largest, repeats = _largest(sorts, lambda x: x.whole), bool(np.any(p.recompute > 0))
     dropped = _largest(sorts, lambda x: x.dropped) if repeats else 0.0
@@ -430,7 +437,9 @@ def frame(c: Cases) -> Frame:
         sorts=sorts,
         micro_batches=c.micro_batches,
         bytes=of_dense,
-        expert_bytes=parameter_bytes(c, replicas) if s.of("moe") else of_dense,
+        expert_bytes=parameter_bytes(c.with_plan(sharding=c.expert_sharding), replicas)
+        if s.of("moe")
+        else of_dense,
         embedding=n.embedding,
         head=weighted((1, np.where(b.tied > 0, n.embedding, n.lm_head)) for b in s.of(Head)),
         mtp=n.mtp - s.mtp_experts,
