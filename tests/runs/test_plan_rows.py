@@ -104,6 +104,7 @@ BASE = {
         ("cluster.accelerator", {"like": "h100-sxm", "hbm_gb": 96}, "accelerator of its own"),
         ("cluster.sites", 2, "2 sites"),
         ("measured.step_s", 8.0, "measured"),
+        ("plan", {"precision": "fp8", "keep_16bit": {"last": 4}}, "plan.keep_16bit"),
     ),
 )
 def test_what_no_row_can_say_is_said(path, value, words):

@@ -119,6 +119,8 @@ def inexpressible(assessment: Assessment, chosen: Chosen) -> list[str]:
         lacks.append("plan.layout")
     if chosen.phase.offloaded_layers:
         lacks.append("plan.activation_offload")
+    if any(chosen.phase.kept_16bit or ()):
+        lacks.append("plan.keep_16bit")
     if case.shape.order and chosen.plan["layer_split"] == "balanced":
         lacks.append("a balanced cut of layers that are not alike")
     if resolved.calibration is not None:
