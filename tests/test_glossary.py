@@ -30,7 +30,7 @@ PLAIN = set(
     searched settings several size takes text than that the their then these they this time to
     times total two until use used value version wall what where which who why with without words
     written year flight sent quantities conventions formulas sized crosses shared make through
-    breaks""".split()
+    breaks generate mean length each wait judged""".split()
 )
 BANNED = (
     r"page of one's own",

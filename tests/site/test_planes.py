@@ -131,7 +131,7 @@ def test_experts_exchange_tokens_twice_a_layer_each_way():
     a = assessment("experts")
     rows = [r for r in part(a, "planes").collectives if r.axis == "ep"]
     assert len(rows) == 4 and all(r.operation == "all_to_all" for r in rows)
-    layers, again = 4 * a.plan["grad_accum"], float(a.chosen.case.recomputed.layer)
+    layers, again = 4 * a.plan["grad_accum"], float(a.chosen.case.recomputed.expert)
     assert [r.times for r in rows] == [round(layers * (1 + again))] * 2 + [layers] * 2
 
 

@@ -263,10 +263,20 @@ def runs(low: int, high: int, description: str, *, example: list[list[int]] | No
 
 
 def listed(
-    what: str, most: int, description: str, *, least: int = 1, example: list[Any] | None = None
+    what: str,
+    most: int,
+    description: str,
+    *,
+    least: int = 1,
+    low: float | None = None,
+    high: float | None = None,
+    example: list[Any] | None = None,
 ) -> Any:
-    """A list of `least` to `most` of `what`; the type says what each is."""
-    facts = FieldFacts(kind=Kind.LIST, description=description, examples=_example(example))
+    """A list of `least` to `most` of `what`, numbers from `low` to `high`; the type says what each
+    is."""
+    facts = FieldFacts(
+        kind=Kind.LIST, description=description, low=low, high=high, examples=_example(example)
+    )
     return field(facts, list_of(what, most, least))
 
 

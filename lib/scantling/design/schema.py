@@ -621,6 +621,8 @@ class PlanSpec(Section):
         "layers",
         10_000,
         "layers that are computed again, by their numbers from 0, in place of recompute_layers",
+        low=0,
+        high=100_000,
         example=[0, 1],
     )
     compile: bool | None = flag(

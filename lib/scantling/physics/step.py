@@ -116,12 +116,13 @@ def layer_exchanges(c: Cases, layer: Time) -> dict[str, Exchange]:
         "cp": traffic.context_parallel(c, layer.attention),
         "ep": traffic.expert_parallel(c) if np.any(c.shape.moe_layers) else traffic.NOTHING,
     }
-    calls = 2 + c.recomputed.layer
     passes = exchange_passes(c)
+    again = c.recomputed.layer
+    calls = {"tp": 2 + again, "cp": 2 + again, "ep": 2 + c.recomputed.expert}
     whole, hidden = traffic.tp_shares(c)  # what the backward's products cover is one forward's
     exposed = {"tp": sum(passes["tp"]) - 1 + hidden / whole}
     return {
-        axis: each.times(sum(passes[axis]), calls, exposed.get(axis))
+        axis: each.times(sum(passes[axis]), calls[axis], exposed.get(axis))
         for axis, each in forward.items()
     }
 

@@ -294,7 +294,7 @@ def _step_rows(figures: Facts, reference: Facts | None = None, until: float = 0.
             {"row": _STEP, "at": time, "says": f"a step of {seconds(time)} was measured here"}
             for time in measured
         ],
-        "rows": [{"row": row, "at": end} for row in rows for end in (0.0, until)],
+        "rows": [{"row": row, "at": end} for row in rows for end in sorted({0.0, until})],
     }
     place = {row: number for number, row in enumerate(rows)}
     return {name: [{**one, "place": place[one["row"]]} for one in of] for name, of in data.items()}
