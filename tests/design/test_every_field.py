@@ -76,6 +76,7 @@ BASES = (
         "plan": {},
     },
     {**MOE, "job": {"phases": [MOE["job"], MOE["job"] | {"tokens": 1e10}]}, "plan": {}},
+    FSDP | {"job": {"phases": [JOB]}, "plan": {"sharding": "hsdp", "dp": 64}},
     FSDP | {"job": {"phases": [JOB]}, "plan": {"precision": "fp8"}},
     FSDP | {"prices": {"owned": {"capex_usd": 3e6}}},
     FSDP | {"prices": {"spot": {"usd_per_device_hour": 1.2, "preemptions_per_day": 0.5}}},
