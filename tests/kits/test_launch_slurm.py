@@ -287,10 +287,16 @@ def test_old_checkpoints_of_megatron_go_and_what_is_newer_than_the_newest_whole_
     bin_.mkdir()
     (bin_ / "torchrun").write_text("#!/bin/bash\nsleep 2\n")
     (bin_ / "torchrun").chmod(0o755)
-    env = {"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/m"}
+    env = {"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/m", "DATA": "/d", "TOKENIZER": "/t"}
     for rank, left in (("1", range(10, 100, 10)), ("0", (60, 70, 80, 90))):
-        p = subprocess.run(["bash", "launch.sh"], cwd=kit, env=env | {"NODE_RANK": rank})
-        assert p.returncode == 0
+        p = subprocess.run(
+            ["bash", "launch.sh"],
+            cwd=kit,
+            env=env | {"NODE_RANK": rank},
+            capture_output=True,
+            text=True,
+        )
+        assert p.returncode == 0, p.stderr
         assert sorted(int(f.name[5:]) for f in saved.glob("iter_*")) == [*left]
 
 
