@@ -466,7 +466,8 @@ def front(file: str, counts: str | None, every: bool, as_json: bool) -> None:
         print_json([{k: v for k, v in p.items() if k != "design"} for p in points])
         return
     if not points:
-        raise click.ClickException("no plan fits at any of these device counts")
+        counted = f"{counts} devices" if counts else "half to twice its devices"
+        raise click.ClickException(f"no plan fits at {plain(counted, 200)}")
 
     printed = points
     if not every:
