@@ -183,6 +183,7 @@ reliability: {preset: llama3, repair_s: 259200, spares: 8, recovery: restart}
 """
 
 
+@pytest.mark.slow
 def test_two_changes_where_one_does_not_do():
     """The review: "8 spares, 3-day repair: 40.5 % goodput, 170 d; 33 spares -> 94.4 %, 73 d: never
     even tried; 33 spares + fp8 is feasible; the list tried holds 524,288 devices instead"."""

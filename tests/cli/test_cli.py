@@ -406,6 +406,7 @@ job: {seq_len: 8192, global_batch: 512}
 """
 
 
+@pytest.mark.slow
 def test_every_key_of_an_assessment_is_in_the_table_of_quantities(run, write):
     from scantling.base.quantities.quantity import table
 

@@ -345,6 +345,7 @@ def test_reset_brings_the_first_design_back_and_can_be_undone(desk):
     assert desk.design.cluster.devices == 8192
 
 
+@pytest.mark.slow
 def test_the_offered_fix_makes_the_design_feasible(desk):
     desk.controls.form.send_change("constraints.deadline_days", "60")
     assert desk.session.now.figures["verdict"] == "constraint-missed"

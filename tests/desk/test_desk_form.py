@@ -225,6 +225,7 @@ def test_lists_of_records_are_typed_as_the_file_has_them(desk, field, typed, wro
         desk.session.put(before)
 
 
+@pytest.mark.slow
 def test_fields_of_a_phase_are_shown_and_set_where_they_stand():
     paths = [p for p in sorted(GALLERY.glob("*.yaml")) if Design.read(p).job.phases]
     desk = DeskPane(paths[0])

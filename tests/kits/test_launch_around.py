@@ -69,6 +69,7 @@ def test_troubles_are_ordered_by_what_is_likely_here():
     assert "FP16 overflow" not in kits(tight, "fsdp")["README.md"]
 
 
+@pytest.mark.slow
 def test_scripts_pass_shellcheck(tmp_path, small):
     scripts, program = (
         [],

@@ -100,6 +100,7 @@ def nu(*pages) -> list[dict]:
     return [m for m in found if not any(f"“{name}”" in m["message"] for name in NEWER_CSS)]
 
 
+@pytest.mark.slow
 def test_the_nu_validator_finds_no_error(tmp_path):
     for page in PAGES:
         (tmp_path / f"{page}.html").write_text(made(page), encoding="utf-8")

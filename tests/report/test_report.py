@@ -436,6 +436,7 @@ def test_every_number_comes_from_the_assessment(name):
         assert said - known_numbers(name) - ours == set()
 
 
+@pytest.mark.slow
 def test_tokens_and_memory_of_a_run_in_phases_are_those_of_the_whole():
     design = Design.read(example("llama-3.1-405b-long-context"))
     result, text = scantling.assess(design).as_dict(), words_only(design).text
