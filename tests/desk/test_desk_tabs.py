@@ -390,17 +390,22 @@ def test_a_design_without_tokens_or_stages_says_so_in_place_of_empty_pictures():
     schedule = opened(small, "Schedule")
     assert schedule.none.hidden is False
     assert all(box.hidden for box in [*schedule.pictures, schedule.strip])
-    small.form.send_change("model", "qwen3-next-80b-a3b")  # of several blocks: shown on one stage
-    small.form.send_change("plan.pp", 1)
+    small.controls.form.send_change(
+        "model", "qwen3-next-80b-a3b"
+    )  # of several blocks: shown on one stage
+    small.controls.form.send_change("plan.pp", 1)
     layers = schedule.laid.data["layers"]
     assert schedule.strip.hidden is False and schedule.none.hidden is False
     assert len(set(layers["blocks"])) == 2 and len(layers["blocks"]) == 48
     small = DeskPane(example("llama-3.1-8b-8-h100-fsdp"))
-    assert "Tokens under Job" in opened(small, "Cost").why.value
+    assert "Tokens under Design" in opened(small, "Cost").why.value
     assert opened(small, "Sensitivity").what.value == "step_s"
     assert show("days", 30.0) in opened(small, "Reliability").domains.note
-    notes = {item["key"]: item["note"] for item in small.strip.items}
-    assert (notes["days"], notes["cost_usd"]) == ("no tokens named", "no tokens named")
+    notes = {item["key"]: item["note"] for item in small.headline.strip.items}
+    assert (notes["likely.days"], notes["likely.cost_usd"]) == (
+        "no tokens named",
+        "no tokens named",
+    )
 
 
 # ---------------------------------------------------------------- pictures as functions of a

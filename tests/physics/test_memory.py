@@ -401,10 +401,10 @@ def published():
     return read(SHIPPED)
 
 
-def _check(found, ran=0.95):
+def _check(found):
     assert found["median"] <= 0.07  # each family with weight one
     assert found["p90"] <= 0.2
-    assert found["ran_called_fitting"] >= ran
+    assert found["ran_called_fitting"] >= 0.95
     assert found["out_of_memory_called"] >= 0.92
 
 
@@ -416,12 +416,17 @@ def test_published_peaks_and_failures_with_the_constants_that_ship(published):
 
 
 @pytest.mark.slow
+@pytest.mark.xfail(
+    raises=AssertionError,
+    reason="105 of 112 runs are called fitting, 93.75 % for 95: four of COLM's eager stack are "
+    "5 to 20 % above the memory, three of IBM's 0.6 %",
+)
 def test_configurations_that_the_fit_has_not_seen(published):
     """One fold of five, refitted here: the data file's figures over all five are made the same
     way."""
     out = published.folds == 0
     found = score(published.take(out), *predict(published.take(out), fit(published.take(~out))))
-    _check(found["all"], ran=0.90)  # of some thirty runs
+    _check(found["all"])
 
 
 def test_a_stack_that_the_fit_has_not_seen(published):

@@ -200,6 +200,10 @@ def test_any_design_gets_a_sound_answer(model, chip, devices, batch, seq, deadli
         assert d["memory_bytes"]["total"] <= d["memory_bytes"]["capacity"]
 
 
+# model and field of which the search is known to miss the best plan: the test below
+MISSED = ("mixtral-8x7b", "cluster.accelerator.hbm_gb")
+
+
 @settings(max_examples=12, deadline=None)
 @given(
     model=st.sampled_from(["llama-3.1-8b", "mixtral-8x7b", "llama-3.1-70b"]),
@@ -234,9 +238,25 @@ def test_more_bandwidth_or_memory_never_turns_feasible_into_infeasible(
         "cluster.scale_out_gbytes_per_s_per_device": cluster.scale_out_bytes_per_s / 1e9,
     }[what]
     b = assess(design.change({what: now * better}))
-    # a search holds no plan for the best: Mixtral 8x7B on 192 H100 with twice the memory misses a
-    # DualPipe plan that the wider search with less of it finds
-    assert b.met and b.fastest["days"] <= a.fastest["days"] * 1.1
+    assert b.met
+    if (model, what) != MISSED:
+        assert b.fastest["days"] <= a.fastest["days"] * (1 + 1e-6)
+
+
+@pytest.mark.xfail(
+    raises=AssertionError,
+    reason="the search of 160 GB ends at 1.55 s; pinned, its DualPipe plan of 12 stages takes 1.40",
+)
+def test_the_search_of_more_memory_finds_what_less_memory_has():
+    model, what = MISSED
+    less = assess(
+        Design.from_text(
+            f"model: {model}\ncluster: {{accelerator: h100-sxm, devices: 192}}\n"
+            "job: {tokens: 2.0e11, seq_len: 4096, global_batch: 256}\n"
+        )
+    )
+    more = assess(less.design.change({what: 160.0}))
+    assert more.fastest["step_s"] <= less.fastest["step_s"] * (1 + 1e-6)
 
 
 LLAMA_8B = "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\n"

@@ -44,7 +44,7 @@ def test_tp_8_pp_16_dp_128_is_near_the_best_for_16_384_h100():
     ranks share a layer in the one that is taken, some by its sequence, which is the plainest within
     a tenth of the fastest."""
     found = usual_plan()
-    assert found.verdict == "holds" and 0.9 <= found.numbers["ratio"] < 1.11
+    assert found.verdict == "holds" and 0.9 <= found.numbers["ratio"] < 1.06
     assert found.numbers["best_tp"] in (4, 8) and found.numbers["best_pp"] == 16
 
 
