@@ -55,6 +55,7 @@ def read_brief(text: str) -> Reading:
     _clashes(notes)
     _holds_something(notes)
     _engine(notes)
+    _kind_of_method(notes)
     _measured(notes, text)
     _model(notes)
     _machine(notes)
@@ -98,6 +99,21 @@ def _engine(notes: Notes) -> None:
     for asked in [u for u in notes.unread if u.words.lower() in ROLLOUT_ENGINES]:
         notes.unread.remove(asked)
         notes.set("job.rollout.engine", asked.words.lower(), asked.words, "samples come from it")
+
+
+_KINDS = re.compile(
+    r"(?:rlhf|rl|reinforcement learning|preference \w+|policy \w+)(?: \w+)?", re.IGNORECASE
+)
+
+
+def _kind_of_method(notes: Notes) -> None:
+    """The kind of a policy's training beside its method, as in RLHF with PPO, says nothing more."""
+    method = notes.fields.get("job.method")
+    if method not in (Method.GRPO, Method.PPO, Method.DPO):
+        return
+    for asked in [u for u in notes.unread if _KINDS.fullmatch(u.words)]:
+        notes.unread.remove(asked)
+        notes.note(asked.words, why=f"{method} is one of these")
 
 
 _RUNS = re.compile(
@@ -190,6 +206,8 @@ def _machine(notes: Notes) -> None:
     facts = notes.facts
     if "hours_of" in facts and "accelerator" not in facts:
         notes.set("accelerator", facts["hours_of"], notes.words["hours_of"])
+    if "of_them" in facts:
+        _of_them(notes, facts["of_them"])
     if "instance" in facts:
         _instance(notes, facts["instance"])
     else:
@@ -426,6 +444,17 @@ def _instance(notes: Notes, node: str) -> None:
     notes.set("cluster.node", node, words)
     if "nodes" not in notes.facts and "cluster.devices" not in notes.fields:
         notes.set("cluster.devices", row.devices, words, "one instance")
+
+
+def _of_them(notes: Notes, count: int) -> None:
+    """A count of what was named before: instances, else accelerators; it is asked about where
+    neither was, or was counted."""
+    counted = "nodes" in notes.facts or "cluster.devices" in notes.fields
+    if counted or not notes.facts.keys() & {"instance", "accelerator"}:
+        notes.ask(notes.words["of_them"], "of what are they so many (cluster.devices)?")
+        return
+    path = "nodes" if "instance" in notes.facts else "cluster.devices"
+    notes.set(path, count, notes.words["of_them"])
 
 
 def _racks(notes: Notes, racks: int) -> None:

@@ -25,10 +25,10 @@ SHAPED = (
     r"|MI\d{2,3}[A-Z]{0,2}|[BHR][1-9]00[A-Z]?|TPU[\s-]?v?\d+[a-z]{0,2}"
     r"|(?:Apple\s+)?M[1-5][\s-](?:Ultra|Max|Pro)"
 )
-_HBM = r"(?:8|12|16|24|32|40|46|48|64|80|94|96|110|120|128|141|144|180|192|256|268|279|288|432)"
+HBM = r"(?:8|12|16|24|32|40|46|48|64|80|94|96|110|120|128|141|144|180|192|256|268|279|288|432)"
 # memory of a device beside its name: 80GB, 40G; no rate of a network
 MEMORY = (
-    rf"(?:\d+\s?GB(?!/|ps)|{_HBM}\s?G(?!b|/)(?!\s*(?:ib|infiniband|roce|ethernet|efa|nics?|network"
+    rf"(?:\d+\s?GB(?!/|ps)|{HBM}\s?G(?!b|/)(?!\s*(?:ib|infiniband|roce|ethernet|efa|nics?|network"
     r"|links?)\b))"
 )
 MEMORY_OF_EACH = (
@@ -116,7 +116,7 @@ OVERHEAD = r"(?:time\s+)?(?:overhead|cost|stall share)"
 GOODPUT = r"(?:goodput|effective training time|ettr)"
 DOMAIN = r"(?P<v>node|machine|host|server|rack|pod)"
 KV_HEADS = r"(?:kv|key[\s-]value)[\s-]*heads"
-CHECKPOINT = r"(?:checkpoint(?:ing|s)?|saves?)"
+CHECKPOINT = r"(?:checkpoint(?:ing|s)?|ckpts?|saves?)"
 SITES = r"(?:sites|data\s?cent(?:er|re)s)"
 TIMES = r"(?:\s*[x×*]\s*|\s+)"
 

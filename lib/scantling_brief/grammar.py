@@ -22,6 +22,7 @@ from .rules_machine import MACHINE
 from .rules_model import MODEL
 from .rules_questions import QUESTIONS
 from .rules_tuning import TUNING
+from .spelling import in_english
 
 _GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*@•·–—~≈?!-]+")
 _CLAUSE = re.compile(r"[,;:?!\n]|\.\s")  # where the reach of a negation ends
@@ -98,6 +99,11 @@ def rules() -> tuple[Rule, ...]:
     rented: list[Rule] = []
     for instance, node in table(__file__, "names")["instances"].items():
         pattern = r"[\s_-]*".join(re.escape(part) for part in instance.split())
+        family, _, of_size = instance.partition(".")
+        if of_size.endswith("xlarge"):
+            pattern = rf"(?:{pattern}|{re.escape(family)}(?=s?\s+(?:instance|node|vm|machine)s?))"
+        elif instance.startswith("nd"):
+            pattern = rf"(?:standard[\s_-])?{pattern}"
         rented += sets(
             {"nodes": whole("n"), "instance": always(node)},
             (
@@ -151,7 +157,7 @@ def normalised(text: str) -> str:
         behind_number = not match[0].startswith("10")
         return f"e{match[1]}" if behind_number else f"1e{match[1]}"
 
-    text = _POWER.sub(power, text)
+    text = _POWER.sub(power, in_english(text))
     text = _SPACES_BETWEEN.sub(lambda match: match[1] + match[2].replace(" ", ""), text)
     if _DECIMAL_COMMA.search(text) and not _DECIMAL_POINT.search(text):
         text = _POINTS_BETWEEN.sub(lambda match: match[1].replace(".", ""), text)

@@ -37,6 +37,7 @@ FACTS = (
     "mtbf_s",
     "mfu_wished",
     "devices_or",
+    "of_them",
     "flops",
     "changed",
     "by",
@@ -133,7 +134,8 @@ class Notes:
             self.questions.append(Asked(rule.topic, match.words))
         if rule.asks:
             self.ask(match.words, rule.asks, rule.choices)
-            return
+            if not rule.sets:
+                return
         values = values_of(rule, match)
         if self._is_second_chip(values):
             self.ask(match.words, SECOND_CHIP)

@@ -156,6 +156,11 @@ def share(match: Match) -> float:
     return float(f"{match.plain() / 100:.12g}")
 
 
+def cents(match: Match) -> float:
+    """Dollars of a price in cents."""
+    return share(match)
+
+
 def tpu_slice(match: Match) -> int:
     """Chips of a TPU slice: generations 2 to 5p are named by their cores, two a chip; the efficient
     ones by chips."""

@@ -14,7 +14,7 @@ from .topics import Topic
 class Rule:
     """One way to say something: it sets fields, or facts that fields are worked out from when all
     has been read (brief.py); or it is asked about; or it is a question; or it is understood and
-    sets nothing, saying why."""
+    sets nothing, saying why. What is asked about may set fields by what else it says."""
 
     pattern: re.Pattern[str]
     sets: Mapping[str, Reader] = field(default_factory=dict)
@@ -44,12 +44,16 @@ def means(why: str, *patterns: str) -> tuple[Rule, ...]:
 
 
 def asks(
-    question: str, *patterns: str, choices: Lines = (), case: bool = False
+    question: str,
+    *patterns: str,
+    choices: Lines = (),
+    case: bool = False,
+    fields: Mapping[str, Reader] | None = None,
 ) -> tuple[Rule, ...]:
-    """Words that decide and have no field: what has to be answered about them, what may be
-    meant."""
+    """Words that decide and have no field: what has to be answered about them, what may be meant,
+    and what else they say."""
     return tuple(
-        Rule(pattern=compiled(pattern, case), asks=question, choices=choices)
+        Rule(pattern=compiled(pattern, case), asks=question, choices=choices, sets=fields or {})
         for pattern in patterns
     )
 

@@ -3,7 +3,20 @@ currencies than dollars, dates, machines that are taken back. It is asked about.
 
 from scantling.base.typed import CURRENCIES, CURRENCY_SIGNS
 
-from .fragments import BE, MOST, number_in
+from .fragments import (
+    ACCELERATOR,
+    BE,
+    CONTEXT,
+    DEVICE_NOUN,
+    GROUP,
+    MODEL_NOUN,
+    MOST,
+    PARAMS,
+    TIMES,
+    number_in,
+    time_in,
+)
+from .readers import accelerator
 from .rule import asks
 
 _DISTILLATION = (
@@ -26,8 +39,54 @@ _MONTH = (
 )
 _PART = r"(?:the\s+)?(?:(?:beginning|start|middle|mid|end|early|late)[\s-]+(?:of\s+)?)?(?:the\s+)?"
 _BY = r"(?:by|before|until|till|due(?:\s+(?:by|on))?|from|starting|start|ready|on|in|since)\s+"
+_WHICH = "a range: which value of it is planned with?"
+_UP_TO = r"(?:\s*[-–—]\s*|\s+to\s+|\s+and\s+)"
+# from one number to another: between 256 and 512, 6-8, 1 to 2
+_RANGE = (
+    rf"(?:(?:in|somewhere|anything|anywhere)\s+)*(?:(?:between|from)\s+{number_in('x')}{_UP_TO}{number_in('y')}"
+    rf"|{number_in('i')}(?:[-–—]|\s+to\s+){number_in('j')})"
+)
+_DOLLARS = r"(?:us)?\$\s*"
+# a rented machine as its owner calls it: p4de.24xlarge, a2-ultragpu-8g, BM.GPU.A100-v2.8
+_RENTED = (
+    r"(?:(?:[gp]\d\w{0,3}|trn\d\w?|inf\d|dl\d\w?)\.(?:\d*x?large|metal\S*)"
+    r"|[acgn]\d\w?-\w+gpu-\d+g(?:-\w+)?"
+    r"|(?:standard[_\s])?n[cdv]\d+\w*[_\s](?:\w+_)?v\d|[bv]m\.gpu[\w.-]*\w)"
+)
 
 ASKED = (
+    *asks(
+        "no node of the catalogue is so called: how many of which accelerator does it have?",
+        rf"(?:{number_in('x')}{TIMES})?{_RENTED}(?:\s*[x×*]\s*{number_in('y')})?",
+        choices=("cluster.accelerator", "cluster.devices"),
+    ),
+    *asks(
+        _WHICH,
+        rf"{_RANGE}{TIMES}(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN}|{GROUP})",
+        choices=("cluster.devices",),
+        fields={"accelerator": accelerator},
+    ),
+    *asks(
+        _WHICH,
+        rf"{_RANGE}[\s-]*(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)",
+        rf"between\s+{time_in('x')}{_UP_TO}{time_in('y')}",
+        choices=("constraints.deadline_days",),
+    ),
+    *asks(_WHICH, rf"{_RANGE}[\s-]*(?:tokens?|toks?)", choices=("job.tokens",)),
+    *asks(
+        _WHICH,
+        rf"{_RANGE}[\s-]*(?:{PARAMS}|{MODEL_NOUN})",
+        r"\d+(?:\.\d+)?\s?b?(?:[-–—]|\s+to\s+)\d+(?:\.\d+)?\s?b",
+        choices=("model.size",),
+    ),
+    *asks(_WHICH, rf"{_RANGE}[\s-]*{CONTEXT}", choices=("job.seq_len",)),
+    *asks(_WHICH, rf"{_RANGE}\s+epochs?", choices=("job.tokens",)),
+    *asks(
+        _WHICH,
+        rf"(?:between\s+|from\s+)?{_DOLLARS}{number_in('x')}{_UP_TO}(?:{_DOLLARS})?{number_in('y')}",
+        rf"{_RANGE}\s*(?:usd|(?:us\s+)?dollars|\$)",
+        choices=("constraints.budget_usd",),
+    ),
     *asks(
         _DISTILLATION,
         r"(?:knowledge\s+)?distil(?:l|led|ling|lation)?(?:\s+\S+)?(?:\s+(?:in)?to)?",

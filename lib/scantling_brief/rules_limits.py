@@ -21,6 +21,7 @@ from .readers import (
     accelerator,
     always,
     amount,
+    cents,
     days,
     domain,
     gigabytes,
@@ -41,6 +42,11 @@ _CHECKS = (
     rf"|detection|detectors?|screening|scans?)|(?:spot[\s-])?checks?\s+(?:for|against)\s+{_CORRUPTION})"
 )
 _MANY = r"(?:several|a\s+few|few|some|a\s+couple\s+of|many)"
+# a figure that has become smaller
+_FELL = (
+    r"(?:drop(?:s|ped|ping)?|fell|fallen|falls?|falling|went(?:\s+down)?|gone(?:\s+down)?|down"
+    r"|declin(?:es?|ed|ing)|decreas(?:es?|ed|ing)|degrad(?:es?|ed|ing))"
+)
 
 LIMITS = (
     *sets(
@@ -143,6 +149,14 @@ LIMITS = (
         ),
     ),
     *sets(
+        {"mfu": share},
+        rf"{MFU}\s+(?:is\s+|of\s+|at\s+|was\s+)?(?:only|just|currently|now|barely)\s+(?:at\s+|about\s+"
+        rf"|around\s+)?{percent_in('v')}",
+        rf"{_FELL}\s+(?:from\s+)?\d+(?:\.\d+)?\s*%?\s*(?:{MFU}\s+)?to\s+{percent_in('v')}\s+{MFU}",
+        rf"{MFU}\s+(?:has\s+)?{_FELL}\s+(?:from\s+)?\d+(?:\.\d+)?\s*%?\s*to\s+{percent_in('v')}",
+        why="what it is now",
+    ),
+    *sets(
         {"mfu": plain, "mfu_wished": wished},
         rf"(?:(?:minimum|min|target)\s+)?{MFU}{BE}\s*(?:{LEAST})?\s*(?P<v>0?\.\d+)",
     ),
@@ -230,16 +244,20 @@ LIMITS = (
         why="an hourly price alone is that of a device",
     ),
     *sets(
-        {"prices.usd_per_device_hour": amount},
+        {"prices.usd_per_device_hour": amount, "hours_of": accelerator},
         (
             rf"(?:at\s+)?(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an?)\s*"
-            r"(?:gpu|device|chip|accelerator|tpu|[a-z]*\d+[a-z]*)(?:\s*"
+            rf"(?:gpu|device|chip|accelerator|tpu|{ACCELERATOR})(?:\s*"
             r"(?:/|per|an?)\s*|[\s-]*)(?:hours?|hr|h)"
         ),
     ),
     *sets(
         {"prices.usd_per_kwh": amount},
         rf"(?:at\s+)?(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an?)\s*kwh",
+    ),
+    *sets(
+        {"prices.usd_per_kwh": cents},
+        r"(?:at\s+)?(?P<v>\d+(?:\.\d+)?)\s*(?:¢|(?:us\s+)?cents?|ct)\s*(?:/|per|an?)\s*kwh",
     ),
     *sets(
         {"job.target_loss": plain},
@@ -264,10 +282,10 @@ LIMITS = (
         rf"{number_in('v')}\s*(?:usd|(?:us\s+)?dollars|\$)\s+budget",
     ),
     *sets(
-        {"prices.usd_per_device_hour": amount},
+        {"prices.usd_per_device_hour": amount, "hours_of": accelerator},
         (
             rf"(?:at\s+)?{number_in('v')}\s*(?:usd|(?:us\s+)?dollars|\$)\s*"
-            r"(?:/|per|an?)\s*(?:gpu|device|chip|accelerator|tpu|[a-z]*\d+[a-z]*)"
+            rf"(?:/|per|an?)\s*(?:gpu|device|chip|accelerator|tpu|{ACCELERATOR})"
             r"(?:\s*(?:/|per|an?)\s*|[\s-]*)(?:hours?|hr|h)"
         ),
     ),

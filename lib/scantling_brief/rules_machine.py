@@ -6,6 +6,7 @@ from .fragments import (
     EACH_HOLDS,
     ENDLESS,
     GROUP,
+    HBM,
     LINK,
     OVER,
     SITES,
@@ -33,6 +34,8 @@ from .rule import asks, sets
 
 # so many nodes of so many devices, where a product alone says it: 4 * 8 H100, 512 H100 (64x8)
 _PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,3}})"
+# a count that may be used whole
+_ALL_OF = r"(?:at most|(?:no|not) more than|up to|max(?:imum|\.)?(?: of)?|limited to|capped at)"
 # all devices of the nodes: 4 nodes, 32 H100 in total
 _IN_ALL = r"(?:in\s+total|total|altogether|in\s+all|overall|all\s+together)"
 MACHINE = (
@@ -91,7 +94,7 @@ MACHINE = (
     *sets(
         {"memory": whole("v"), "cluster.devices_per_node": whole("c")},
         (
-            r"(?:with\s+|of\s+|\()?(?P<c>\d{1,2})(?P<c_s>)\s?[x×*]\s?(?P<v>\d{2,3})\s?GB?s?(?!"
+            rf"(?:with\s+|of\s+|\()?(?P<c>\d{{1,2}})(?P<c_s>)\s?[x×*]\s?(?P<v>{HBM})\s?GB?s?(?!"
             r"[\w/])\)?"
         ),
     ),
@@ -99,7 +102,7 @@ MACHINE = (
         {"memory": whole("v")},
         r"(?P<v>\d+)\s?GBs?\s+(?:of\s+)?(?:v-?ram|hbm\w*|(?:gpu|device)\s+memory)(?:\s+each)?",
         r"(?P<v>\d+)\s?GBs?\s+(?:each|per\s+(?:gpu|card|device|chip))",
-        rf"(?P<v>\d+)\s?GB\s+{DEVICE_NOUN}",
+        rf"(?P<v>\d+)\s?GB\s+(?:{DEVICE_NOUN}|ones|versions?|variants?|kind)",
     ),
     *sets(
         {"cluster.devices": devices("a"), "devices_or": devices("b"), "accelerator": accelerator},
@@ -150,6 +153,12 @@ MACHINE = (
         ),
     ),
     *sets(
+        {"accelerator": accelerator, "cluster.devices": devices("c")},
+        rf"{_ALL_OF}\s+{whole_in('c')}{TIMES}(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})"
+        rf"(?!\s+{GROUP})",
+        why="all that there are at most",
+    ),
+    *sets(
         {"cluster.devices": number("v")},
         rf"(?P<v>{ENDLESS})(?P<v_s>){TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?",
     ),
@@ -163,7 +172,7 @@ MACHINE = (
     ),
     *sets(
         {"cluster.devices": tpu_slice, "accelerator": accelerator},
-        r"(?P<acc>TPU[\s-]?v\d[a-z]?)(?P<more>)-(?P<v>\d+)(?P<v_s>)",
+        r"(?P<acc>TPU[\s-]?v\d[a-z]?|v[3-7][epx]?)(?P<more>)-(?P<v>\d+)(?P<v_s>)(?:\s+slices?)?",
         why="a slice of TPU v2 to v5p is named by its cores, two a chip "
         "(cloud.google.com/tpu/docs/v5p)",
     ),
@@ -198,6 +207,8 @@ MACHINE = (
             rf"{whole_in('n')}\s+pods\s+of\s+{whole_in('c')}(?:{TIMES}"
             rf"(?:{ACCELERATOR}|{DEVICE_NOUN}))?"
         ),
+        rf"{whole_in('n')}\s+(?:full\s+)?pods\s+of\s+{ACCELERATOR}\s*[,(]?\s*(?:of\s+|with\s+)?"
+        rf"{whole_in('c')}\s+{DEVICE_NOUN}\s+(?:each|(?:per|a)\s+pod)\)?",
     ),
     *sets(
         {"cluster.devices": devices("v")},
@@ -234,6 +245,7 @@ MACHINE = (
         ),
     ),
     *sets({"cluster.devices_per_node": whole("v")}, rf"(?P<v>\d+)\s+(?:per|in each)\s+{GROUP}"),
+    *sets({"of_them": whole("v")}, rf"{whole_in('v')}\s+of\s+(?:them|these|those)"),
     *sets({"nvlink": always(False)}, r"(?:without|no)\s+nvlink(?:/nvswitch)?"),
     *sets(
         {"nvlink": always(True)},
@@ -314,6 +326,14 @@ MACHINE = (
             r"(?:per|each|every)\s+(?P<of>gpu|device|chip|accelerator"
             r"|node|host|server|nic|port|link|rail)"
         ),
+    ),
+    *sets(
+        {"cluster.nics_per_node": whole("n"), "rate": plain},
+        rf"{whole_in('n')}\s?[x×*]\s?(?P<v>100|200|400|800)\s?G(?:b(?:it)?(?:/s|ps)?|bps|be)?"
+        r"(?:\s+(?:nics?|ports|links|hcas?|rails|cx-?\d|connectx-?\d))?"
+        r"(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
+        rf"{whole_in('n')}\s+(?P<v>100|200|400|800)\s?G(?:b(?:it)?(?:/s|ps)?|bps|be)?"
+        r"\s+(?:nics?|ports|hcas?|rails)(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
     ),
     *sets(
         {"cluster.nics_per_node": whole("v")},

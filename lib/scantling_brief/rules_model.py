@@ -46,12 +46,15 @@ def _ways(path: str, axis: str, name: str) -> tuple[Rule, ...]:
 
 
 _STYLE = r"(?:style|like|class|based|esque|scale|type|shaped|architecture|arch|inspired)"
-_ACCUMULATION = r"(?:(?:gradient|grad)[\s_-]*)?(?:accumulation|accum|acc)(?:[\s_-]*steps?)?"
+_ACCUMULATION = (
+    r"(?:(?:(?:gradient|grad)[\s_-]*)?(?:accumulation|accum|acc)(?:[\s_-]*steps?)?"
+    r"|gas?(?=\s*[=:]?\s*\d))"
+)
 _DOCUMENT = r"(?:sequences?|documents?|docs?|contexts?|prompts?)"
 MODEL = (
     *means(
         "a kind of model, not one of the catalogue: nothing to set",
-        rf"{MAKER}[\s-]{_STYLE}(?:\s+(?:model|llm|decoder))?",
+        rf"(?!chinchilla){MAKER}[\s-]{_STYLE}(?:\s+(?:model|llm|decoder))?",
     ),
     *sets({"maker": written}, MAKER),
     *sets(
@@ -256,7 +259,7 @@ MODEL = (
     *sets({"epochs": plain}, r"(?:for\s+|over\s+)?(?P<v>\d+)\s+epochs?"),
     *sets(
         {"tokens_per_param": always(20.0)},
-        r"(?:chinchilla|compute)[\s-]optimal(?:ly|ity)?(?:\s+tokens?)?",
+        r"(?:chinchilla|compute)[\s-]optimal(?:ly|ity)?(?:\s+tokens?)?|chinchilla[\s-](?:style|scaling)",
     ),
     *sets(
         {"tokens_per_param": plain},
@@ -271,7 +274,7 @@ MODEL = (
             r"(?:(?:supervised|full|instruction)[\s-]+)?fine-?\s?tun"
             r"(?:e|es|ed|ing)(?:\s+run)?"
         ),
-        r"(?:sft|instruction[\s-]tuning|post-?training|mid-?training)",
+        r"(?:full[\s-]+)?(?:sft|ft|instruction[\s-]tuning|post-?training|mid-?training)",
         (
             r"contin(?:ue|ual|ued|uous|uing)[\s-]+(?:ly[\s-]+)?(?:pre-?)?train"
             r"(?:ing|ed)?"
@@ -302,6 +305,8 @@ MODEL = (
             rf"{whole_in('v')}[\s-]*tokens?\s*(?:(?:per|/)\s*(?:sequence|document|sample"
             r"|example)|each)"
         ),
+        rf"pack(?:ing|ed)\s+(?:to|at|into|length)\s+{whole_in('v')}(?:[\s-]*tokens?)?",
+        r"(?P<v>\d{1,3})(?P<v_s>k)[\s-]+pack(?:ing|ed)",
         why="K after a power of two is 1,024 here",
     ),
     *sets(
@@ -359,6 +364,10 @@ MODEL = (
             rf"accumulat(?:e|ing|ed)\s+(?:gradients\s+)?(?:over\s+)?{whole_in('v')}(?:\s*(?:ste"
             r"ps|micro[\s-]?batches))?"
         ),
+    ),
+    *sets(
+        {"plan.grad_accum": always(1)},
+        r"(?:no|without)\s+(?:gradient\s+|grad\s+)?(?:accumulation|accum|accumulating)",
     ),
     *sets(
         {"job.global_batch": whole("v")},

@@ -1,7 +1,7 @@
 """What a line asks."""
 
-from .fragments import ACCELERATOR, CHECKPOINT, DEVICE_NOUN, GROUP, number_in
-from .readers import accelerator, number, word_of_group
+from .fragments import ACCELERATOR, CHECKPOINT, DEVICE_NOUN, GROUP, MFU, number_in, percent_in
+from .readers import accelerator, number, share, word_of_group
 from .rule import topic
 from .topics import Topic
 
@@ -31,6 +31,12 @@ _IF = (
 QUESTIONS = (
     *topic(
         Topic.SLOW,
+        rf"why\s+(?:is|was|are)\s+(?:my|our|the|it)?\s*{MFU}\s*(?:only|just|so\s+low|low|stuck|at|\(|,|\s)*"
+        rf"{percent_in('v')}",
+        fields={"mfu": share},
+    ),
+    *topic(
+        Topic.SLOW,
         (
             r"why(?:\s+(?:is|are|does|do|am)\s+(?:my|our|the|it|i|we|this)?(?:\s+(?:training"
             r"|run|job|model|step|mfu|throughput)s?)?(?:\s+(?:so|this|only))?)?(?:\s+(?:slow"
@@ -51,6 +57,10 @@ QUESTIONS = (
         ),
         r"what(?:'?s|\s+is)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
         r"(?:diagnose|bottlenecks?|under-?perform(?:s|ing)?|troubleshoot)",
+        r"where\s+(?:does|is|did)\s+(?:(?:all|most\s+of)\s+)?(?:the|my|our)\s+time\s+(?:go(?:ing)?|lost"
+        r"|spent)|what\s+(?:is\s+)?(?:takes?|taking|eats?|eating|limits?|limiting)\s+(?:so\s+long|the\s+time"
+        r"|the\s+speed|us)",
+        r"(?:could|should|can)\s+(?:it|this|that|we)\s+(?:be|get|do|go)\s+(?:better|faster|higher)",
     ),
     *topic(
         Topic.COMPUTE_OPTIMAL,
@@ -90,7 +100,7 @@ QUESTIONS = (
         Topic.LARGEST,
         (
             r"(?:what(?:'?s|\s+is)?\s+)?(?:the\s+)?(?:biggest|largest"
-            rf"|max(?:imum)?)\s+(?:model|llm)(?:\s+size)?{_CAN}{_TRAIN}"
+            rf"|max(?:imum)?)\s+(?:dense\s+|moe\s+)?(?:model|llm)(?:\s+size)?{_CAN}{_TRAIN}"
         ),
         rf"how\s+(?:big|large)(?:\s+(?:an?\s+|of\s+an?\s+)?(?:model|llm))?{_CAN}{_TRAIN}",
     ),

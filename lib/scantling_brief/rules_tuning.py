@@ -5,6 +5,7 @@ from .readers import always, prefixed, sequence, whole
 from .rule import Rule, asks, sets
 
 _NOUN = r"(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft|run|stage))?"
+_BASE = r"(?:4[\s-]?bits?|nf4|int4)"  # how its base is kept
 _RANK = r"(?:[,\s]+(?:with\s+)?(?:rank|r)\s*[=:]?\s*(?P<rank>\d+))?"
 _EACH = (
     rf"{whole_in('v')}\s+(?:samples|generations|roll-?outs|completions|responses)"
@@ -26,7 +27,10 @@ def adapters(name: str, pattern: str) -> tuple[Rule, ...]:
 
 
 TUNING = (
-    *adapters("qlora", r"q-?lora"),
+    *adapters(
+        "qlora",
+        rf"(?:{_BASE}\s+)?q-?lora(?:\s+(?:in\s+|with\s+|on\s+)?\(?{_BASE}(?:\s+(?:base|weights|quanti\w+))?\)?)?",
+    ),
     *adapters("lora", r"lora"),
     *method("dpo", r"(?:dpo|direct\s+preference\s+optimi[sz]ation)"),
     *method("grpo", r"grpo"),

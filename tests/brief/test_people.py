@@ -10,9 +10,10 @@ from scoring import rows, score
 
 PEOPLE = rows("people.yaml")
 LATER = rows("later.yaml")
+PLANNERS = rows("planners.yaml")
 
 
-@pytest.mark.parametrize("row", [*PEOPLE, *LATER], ids=lambda row: row["said"][:40])
+@pytest.mark.parametrize("row", [*PEOPLE, *LATER, *PLANNERS], ids=lambda row: row["said"][:40])
 def test_no_line_is_read_as_another(row):
     """A question is better than a wrong reading; nothing is worked out from it."""
     result = score(row)
@@ -25,8 +26,9 @@ def test_no_line_is_read_as_another(row):
         [row for row in PEOPLE if not row.get("aside")],
         [row for row in PEOPLE if row.get("aside")],
         LATER,
+        PLANNERS,
     ],
-    ids=["first half", "kept aside", "written later"],
+    ids=["first half", "kept aside", "written later", "planners"],
 )
 def test_most_lines_are_right_and_hardly_any_is_wrong(lines):
     counts = Counter(score(row).kind for row in lines)
