@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scantling.base.columns import Array
 from scantling.base.errors import DesignError
 from scantling.base.records import Known, record
 from scantling.base.show import is_number, several
@@ -19,13 +20,14 @@ from scantling.physics.step import step_time
 from scantling.verdict.assess import assess
 from scantling.verdict.assessment import Assessment
 
-from .provenance import MODEL, Moved, near
+from .provenance import MODEL, Moved, by_name, near
 from .snapshot import KEYS, State, same, state
 
 INTERACTION = "interaction"
 PROGRAM = "catalogue, constants and program"
 REST = "other data and program"
 SINGLE = 12  # inputs up to which each is a cause of its own; beyond, the constants that do least
+SMALL = 0.05  # of what all constants do, up to which one of many is told with the others
 Deltas = Mapping[str, Known]  # key of a figure -> after - before, None where one of them has none
 
 
@@ -187,26 +189,33 @@ def _is_plain(value: Any) -> bool:
 
 def _groups(moved: Sequence[Moved], now: Assessment) -> list[Moved]:
     """The inputs as causes: each alone, and where they are many the constants that do least to step
-    and memory of the plan as one."""
-    spare = SINGLE - sum(not one.constants for one in moved)
+    and memory of the plan as one: those of a SMALL share, and what is beyond SINGLE."""
     constants = [one for one in moved if one.constants]
+    spare = SINGLE - (len(moved) - len(constants))
     if len(constants) <= max(spare, 1):
         return list(moved)
-    by_effect = sorted(constants, key=lambda one: -_effect(now, one.constants))
-    least = by_effect[max(spare - 1, 0) :]
+    moves = effects(now, constants)
+    most = np.argsort(-moves, kind="stable")[: max(spare - 1, 0)]
+    large = [constants[i] for i in most if moves[i] > SMALL * moves.sum()]
+    least = [one for one in constants if one not in large]
     values = {name: value for one in least for name, value in one.constants.items()}
     together = Moved(text=f"{several(len(least), 'other constant')}", constants=values)
     return [one for one in moved if one not in least] + [together]
 
 
-def _effect(now: Assessment, constants: Mapping[str, float]) -> float:
-    """How far constants as they were move step and memory of the chosen plan, as shares."""
+def effects(now: Assessment, moved: Sequence[Moved]) -> Array:
+    """How far each constant as it was moves step and memory of the chosen plan, as shares: a row of
+    cases each."""
     if not now.phases:
-        return 0.0
+        return np.zeros(len(moved))
     case = now.chosen.case
-    other = replace(case, constants=standing_in(case.constants, constants))
-    moves = (
-        step_time(other).total / step_time(case).total,
-        memory(other).total / memory(case).total,
-    )
-    return float(sum(abs(np.log(ratio)) for ratio in moves))
+    known = by_name(case.constants)
+    rows: dict[str, Array] = {}
+    for i, one in enumerate(moved):
+        for name, value in one.constants.items():
+            rows.setdefault(name, np.full(len(moved), float(known[name])))[i] = value
+    laid = case.with_plan(pp=np.full(len(moved), case.plan.pp))
+    others = replace(laid, constants=standing_in(case.constants, rows))
+    steps = np.abs(np.log(step_time(others).total / step_time(case).total))
+    used = np.abs(np.log(memory(others).total / memory(case).total))
+    return np.asarray(steps + used)

@@ -22,7 +22,7 @@ from scantling.catalogue.stacks import stack
 from scantling.catalogue.words import RENTS
 from scantling.design.design import Design
 from scantling.design.resolved import Resolved
-from scantling.physics.constants import OF_MEMORY
+from scantling.physics.constants import OF_MEMORY, Constants
 from scantling.physics.gather import stack_of
 from scantling.verdict.assessment import Assessment
 
@@ -135,13 +135,17 @@ def _plain(value: Any) -> Any:
 
 
 def _constants(assessment: Assessment) -> dict[str, float]:
-    """The constants of the main phase's plan, as `standing_in` takes them."""
+    """The constants of the main phase's plan."""
     if not assessment.phases:
         return {}
-    constants = assessment.chosen.case.constants
+    constants = by_name(assessment.chosen.case.constants)
+    return {k: rounded(float(v)) for k, v in constants.items() if is_number(clean(v))}
+
+
+def by_name(constants: Constants) -> dict[str, Any]:
+    """Each constant of a case by its name, as `standing_in` takes them."""
     memory = {f"{OF_MEMORY}{k}": v for k, v in vars(constants.memory).items()}
-    both = {**vars(constants), **memory}
-    return {k: rounded(float(v)) for k, v in both.items() if is_number(clean(v))}
+    return {**vars(constants), **memory}
 
 
 def rounded(value: float) -> float:

@@ -16,9 +16,10 @@ from scantling.catalogue.replaced import replaced, row
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
-from scantling_code.causes import SINGLE
+from scantling_code.causes import SINGLE, effects
 from scantling_code.check import Kind, Rules, check, check_one, designs_under
 from scantling_code.lock import lock, lock_of, lock_path, read_lock, write_lock
+from scantling_code.provenance import Moved, inputs
 from scantling_code.reports import junit, sarif
 
 BASE = {
@@ -144,6 +145,18 @@ def test_many_constants_are_told_by_what_they_do(locked):
     constants = [name.split()[1] for name in shares if name.startswith("constant ")]
     assert constants[:2] == ["overall", "gemm"]
     assert not any(name.startswith("constant router") for name in shares)
+
+
+@pytest.mark.parametrize("model", ["llama-2-13b", "nemotron-3-nano-30b-a3b"])
+def test_the_effect_of_a_constant_among_many_is_that_of_it_alone(model):
+    """Of a model whose layers are alike, and of one that a pipeline cuts by their time."""
+    assessment = assess(Design.from_data(BASE).change({"model": model, "plan.pp": 2}))
+    now = inputs(assessment).constants
+    many = [Moved(text=name, constants={name: value * 0.98}) for name, value in now.items()]
+    together = effects(assessment, many)
+    alone = [effects(assessment, [one])[0] for one in many]
+    assert together == pytest.approx(alone, rel=1e-9, abs=1e-12)
+    assert together[list(now).index("overall")] == pytest.approx(-np.log(0.98))
 
 
 @pytest.mark.parametrize("value", ["fast", 0, -1.0, 1e300, [1], {"a": 1}, None, True])

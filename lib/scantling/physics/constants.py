@@ -207,9 +207,9 @@ def shipped_offsets() -> Offsets:
     return known_offsets(calibration()["offsets"], PRIORS, levels, "calibration.json")
 
 
-def standing_in(constants: Constants, values: Mapping[str, float]) -> Constants:
-    """Constants with other values in their place: {name: value}, those of the memory model under
-    `memory.`. Raises DesignError for a name that is none."""
+def standing_in(constants: Constants, values: Mapping[str, Column]) -> Constants:
+    """Constants with other values or columns in their place: {name: value}, those of the memory
+    model under `memory.`. Raises DesignError for a name that is none."""
     step = {name: value for name, value in values.items() if not name.startswith(OF_MEMORY)}
     memory = {
         name.removeprefix(OF_MEMORY): value
