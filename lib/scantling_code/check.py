@@ -5,10 +5,12 @@ from concurrent.futures import ProcessPoolExecutor
 from enum import StrEnum
 from multiprocessing import get_context
 from os import cpu_count, walk
+from os.path import lexists
 from pathlib import Path
 from typing import Any
 
 from scantling.base.errors import DesignError, plain
+from scantling.base.files import read_text
 from scantling.base.quantities.quantity import show
 from scantling.base.records import Known, record
 from scantling.base.show import percent
@@ -16,13 +18,14 @@ from scantling.design import file as design_yaml
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
 from scantling.verdict.assessment import Assessment
-from scantling.verdict.verdicts import VERDICTS, met
+from scantling.verdict.limits import unfit, violations
+from scantling.verdict.verdicts import VERDICTS, met, without_lead
 
 from .causes import Cause, between_states, of_inputs, with_interaction
 from .diff import changes, said
 from .lock import ENDING, Lock, lock_path, read_lock
 from .provenance import Moved, design_hash, inputs, moved
-from .snapshot import KEYS, State, label, same, state
+from .snapshot import KEYS, label, same, state
 
 ENDINGS = (".yaml", ".yml")
 SECTIONS = {"model", "cluster", "job"}  # that every design has
@@ -102,17 +105,13 @@ class Rules:
 
 def designs_under(paths: Iterable[str | Path]) -> list[Path]:
     """The design files among some paths: a file as it is, of a folder all YAML files below it that
-    are designs, hidden folders left out. Raises DesignError where there is none."""
+    are designs, hidden folders left out. Raises DesignError for a folder that holds none."""
     files: dict[Path, None] = {}
-    names = [Path(path) for path in paths]
-    for path in names:
-        if path.is_dir():
-            files |= dict.fromkeys(_below(path))
-        else:
-            files[path] = None
-    if not files:
-        named = ", ".join(map(str, names))
-        raise DesignError(plain(named, 200), problem="holds no design", allowed="*.yaml files")
+    for path in map(Path, paths):
+        found = list(_below(path)) if path.is_dir() else [path]
+        if not found:
+            raise DesignError(plain(path, 200), problem="holds no design", allowed="*.yaml files")
+        files |= dict.fromkeys(found)
     return list(files)
 
 
@@ -130,15 +129,18 @@ def changed_designs(paths: Iterable[str | Path]) -> list[Path]:
 def _below(folder: Path) -> Iterator[Path]:
     for place, folders, files in walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            path = Path(place) / name
+        named = dict.fromkeys(name.removesuffix(ENDING) for name in sorted(files))
+        for path in (Path(place) / name for name in named):
             if path.suffix in ENDINGS and _is_design(path):
                 yield path
 
 
 def _is_design(path: Path) -> bool:
-    """Whether a YAML file says that it is a design: by its version, or by its sections. What is no
-    YAML, but has the version in a line of its own, is one that went wrong."""
+    """Whether a YAML file says that it is a design: by its lock, which may outlive it, by its
+    version, or by its sections. What is no YAML, but has the version in a line of its own, is one
+    that went wrong."""
+    if _is_lock(lock_path(path)):
+        return True
     try:
         text = design_yaml.read_text(path)
     except DesignError:
@@ -150,10 +152,18 @@ def _is_design(path: Path) -> bool:
     return isinstance(data, dict) and ("scantling" in data or data.keys() >= SECTIONS)
 
 
+def _is_lock(path: Path) -> bool:
+    """Whether a file begins as a lock does."""
+    try:
+        return '"scantling_lock"' in read_text(path)[:100]
+    except DesignError:
+        return False
+
+
 def check_one(path: str, rules: Rules) -> Checked:
     """One design recorded to its constraints and its lock."""
     lock_file = lock_path(path)
-    locked = lock_file.is_file()
+    locked = lexists(lock_file)
     try:
         design = Design.read(path)
         assessment = assess(design)
@@ -163,7 +173,7 @@ def check_one(path: str, rules: Rules) -> Checked:
     now = state(assessment)
     findings: list[Finding] = []
     if not met(now.verdict):
-        findings.append(Finding(kind=Kind.CONSTRAINT, text=_verdict(now)))
+        findings.append(Finding(kind=Kind.CONSTRAINT, text=_verdict(assessment)))
     if not locked:
         if rules.locked:
             text = f"has no lock; scantling lock {plain(path, 200)} writes one"
@@ -188,9 +198,10 @@ def _short(error: DesignError, path: str) -> str:
     return str(error).removeprefix(f"{plain(path, 200)}: ")
 
 
-def _verdict(now: State) -> str:
-    lines = now.missed or (VERDICTS[now.verdict].means,)
-    return f"{VERDICTS[now.verdict].name}: {'; '.join(lines[:LINES])}"
+def _verdict(now: Assessment) -> str:
+    """The verdict with its reasons."""
+    why = [*unfit(now), *violations(now)] or now.refusal or [VERDICTS[now.verdict].means]
+    return f"{VERDICTS[now.verdict].name}: {_listed([*map(without_lead, why)])}"
 
 
 def _moved(recorded: Lock, assessment: Assessment, tolerance: float) -> Iterator[Finding]:
@@ -255,7 +266,7 @@ def check(
     files = [str(path) for path in designs_under(paths)]
     workers = min(jobs or cpu_count() or 1, len(files))
     results: list[Checked] = []
-    if workers == 1 or len(files) < 4:
+    if workers <= 1 or len(files) < 4:
         for file in files:
             results.append(check_one(file, rules))
             if progress is not None:

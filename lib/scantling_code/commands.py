@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from math import isnan
 from os import cpu_count
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,13 @@ from scantling.verdict.verdicts import VERDICTS
 
 from . import reports
 from .causes import Cause, of_inputs
-from .check import Checked, Rules, changed_designs, check as check_paths
+from .check import Checked, Rules, changed_designs, check as check_paths, designs_under
 from .diff import Difference, between, diff as diff_designs
 from .lock import ENDING, lock as lock_design, lock_path, read_lock, write_lock
 from .many import assess_many as assess_jobs, can_write, write_table
 from .provenance import inputs, moved
 from .snapshot import state
-from .sources import design_of, named
+from .sources import GIT, design_of, named
 from .trace import trace as trace_step
 
 _NAME = 9  # width of the names at the left
@@ -49,6 +50,10 @@ def diff(before: str, after: str | None, as_json: bool, markdown: bool) -> None:
     set against its lock. Each change is applied alone to A; what they do beyond their sum is the
     interaction. Exit 0; 2 a file is wrong.
     """
+    if as_json and markdown:
+        raise DesignError(
+            "--markdown", problem="is another form than --json", allowed="one of them"
+        )
     if after is None:
         before, after = str(lock_path(before)), before
     difference = _difference(before, after)
@@ -112,17 +117,28 @@ def lock(files: Sequence[str]) -> int:
     """Write FILE.lock: verdict, figures with their bands, and the rows of the catalogue, the
     constants and the program that they rest on.
 
-    Exit as of the worst verdict; 2 a wrong file.
+    Exit as of the worst verdict; 2 a wrong file, and no lock is written.
     """
-    code = 0
+    made = {}
     for file in files:
+        if file == "-" or file.startswith(GIT):
+            raise DesignError(
+                plain(file, 200), problem="has no place for a lock beside it", allowed="a file"
+            )
         design = design_of(file)
         with _led_by(file):
-            made = lock_design(design)
-        path = write_lock(file, made)
-        code = max(code, EXIT[made.state.verdict])
-        click.echo(f"{plain(path, 200)}: {VERDICTS[made.state.verdict].name}")
-    return code
+            made[file] = lock_design(design)
+    for file, one in made.items():
+        path = write_lock(file, one)
+        click.echo(f"{plain(path, 200)}: {VERDICTS[one.state.verdict].name}")
+    return max(EXIT[one.state.verdict] for one in made.values())
+
+
+def _number(_: click.Context, __: click.Parameter, value: float) -> float:
+    """A number of an option, which NaN is not."""
+    if isnan(value):
+        raise click.BadParameter("nan is no number.")
+    return value
 
 
 @click.command()
@@ -130,6 +146,7 @@ def lock(files: Sequence[str]) -> int:
 @click.option(
     "--tolerance",
     type=click.FloatRange(0, 1),
+    callback=_number,
     default=0.0,
     show_default=True,
     help="Share by which a figure may differ from its lock: 0.02 for 2 %.",
@@ -160,9 +177,12 @@ def check(
     Exit 0 all hold; 3 one does not, or is wrong; 2 there is no design.
     """
     rules = Rules(tolerance=tolerance, locked=locked)
-    files = changed_designs(paths) if changed else [Path(path) for path in paths]
-    if not files:
-        return 0
+    files = changed_designs(paths) if changed else designs_under(paths)
+    read = [*files, *map(lock_path, files)]
+    for report in (junit, sarif):
+        if report:
+            check_new(report, True, read)
+            read.append(Path(report))
     bar = Bar(not as_json)
     with bar.bar:
         results = check_paths(files, rules, jobs, bar)
@@ -203,7 +223,7 @@ def trace(file: str, output: str, force: bool, wide: bool) -> int:
 
     The slices of the rank that sets the pace sum to the step's parts. Exit as `design`.
     """
-    check_new(output, force)
+    check_new(output, force, [file])
     a = possible(file, space="wide" if wide else "default")
     traced = trace_step(a)
     write_text(output, traced.to_json(), force)
@@ -255,7 +275,7 @@ def assess_many(
     """
     if Path(output).suffix not in (".parquet", ".csv"):
         raise DesignError("-o", output, "a name that ends in .parquet or .csv")
-    check_new(output, force)
+    check_new(output, force, [source, *([base] if base else [])])
     can_write(output)
     axes = axes_of(over)
     partial = Path(f"{output}.partial")

@@ -10,6 +10,7 @@ from scantling.base.errors import DesignError, plain
 from scantling.base.files import json_object, read_text, write_text
 from scantling.base.json import clean
 from scantling.base.records import Known, record
+from scantling.base.show import is_number
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
 from scantling.verdict.assessment import Assessment
@@ -135,8 +136,13 @@ def read_lock(path: str | Path) -> Lock:
     def wrong(problem: str = "", allowed: str = allowed) -> DesignError:
         return DesignError(start, problem=problem, allowed=allowed)
 
+    data = json_object(text, wrong)
+    written = data.get("scantling_lock")
+    if written is not None and is_number(written) and written > VERSION:
+        problem = f"was written by a later release (format {written:g}, this one has {VERSION})"
+        raise wrong(problem, "a release as new, or scantling lock once more")
     try:
-        file = LockFile(**json_object(text, wrong))
+        file = LockFile(**data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

@@ -204,7 +204,7 @@ def tell_plan(output: str | None, design: str, budget_h: float, as_json: bool, f
     assessment = assess(Design.read(design))
     if not assessment.phases:
         raise DesignError("--plan", design, "a design with a plan that fits", problem="has none")
-    if output is not None:
+    if output is not None and Path(output).is_dir():
         check_new(str(Path(output) / "run.sh"), force)
     order = worths(assessment, budget_h)
     if not order:
@@ -231,12 +231,6 @@ def check(output: str, device: str | None, force: bool) -> None:
     """Whether the file can be written and the device is there; raises DesignError."""
     need_torch()
     check_new(output, force)
-    if not Path(output).absolute().parent.is_dir():
-        raise DesignError(
-            plain(output, 200),
-            problem="is in a folder that does not exist",
-            allowed="a file in an existing folder",
-        )
     check_device(device)
 
 

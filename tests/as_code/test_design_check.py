@@ -220,6 +220,40 @@ def test_what_is_no_design_is_left_out(tmp_path):
     assert [p.name for p in designs_under([tmp_path])] == ["run.yml"]
 
 
+def test_a_lock_makes_its_file_a_design(locked, tmp_path):
+    """Damaged or gone, the design of a lock is refused and not passed over; a lock of another tool
+    says nothing."""
+    (tmp_path / "values.yaml").write_text("replicas: 3\n")
+    (tmp_path / "values.yaml.lock").write_text("{}")
+    for damage in (lambda: locked.write_bytes(b"\xff\xfe\0"), locked.unlink):
+        damage()
+        (one,) = check([tmp_path], Rules(), jobs=1)
+        assert one.locked and [finding.kind for finding in one.findings] == [Kind.REFUSED]
+
+
+def test_a_lock_that_is_no_file_is_no_missing_lock(tmp_path):
+    file = tmp_path / "run.yaml"
+    Design.from_data(BASE).write(file)
+    lock_path(file).symlink_to("nowhere")
+    (finding,) = check_one(str(file), Rules()).findings
+    assert finding.kind == Kind.REFUSED and "no such file" in finding.text
+    lock_path(file).unlink()
+    lock_path(file).mkdir()
+    (finding,) = check_one(str(file), Rules()).findings
+    assert finding.kind == Kind.REFUSED and "directory" in finding.text
+
+
+def test_a_design_that_makes_no_sense_or_fits_nowhere_says_why(tmp_path):
+    cluster = {"accelerator": "a100-40-sxm", "devices": 8}
+    slow, over = tmp_path / "slow.yaml", tmp_path / "over.yaml"
+    Design.from_data(BASE | {"model": "llama-3.1-405b", "cluster": cluster}).write(slow)
+    small = cluster | {"devices": 1, "host_memory_gb": 64, "nvme_gb": 0}
+    Design.from_data(BASE | {"model": "llama-3.1-405b", "cluster": small}).write(over)
+    texts = [check_one(str(file), Rules()).findings[0].text for file in (slow, over)]
+    assert texts[0].startswith("Makes no sense: a run of ") and "years" in texts[0]
+    assert texts[1].startswith("Impossible: state: ") and "18 bytes" in texts[1]
+
+
 @pytest.mark.parametrize(
     "lines",
     [
@@ -247,6 +281,7 @@ def test_a_hostile_lock_is_one_line(locked, lines, capsys):
     "edit",
     [
         lambda data: data.update(verdict="fine"),
+        lambda data: data.update(scantling_lock="2"),
         lambda data: data["figures"].update(luck={"value": 1.0}),
         lambda data: data["figures"]["step_s"].update(value="fast"),
         lambda data: data["asked"].update(model={"like": ["x"]}),
@@ -258,6 +293,12 @@ def test_a_lock_that_was_edited_wrongly_is_refused(locked, edit):
     edited(locked, edit)
     with pytest.raises(DesignError):
         read_lock(lock_path(locked))
+
+
+def test_a_lock_of_a_later_release_says_so(locked, capsys):
+    edited(locked, lambda data: data.update(scantling_lock=2, more=1))
+    assert main(["diff", str(locked)]) == 2
+    assert "later release (format 2, this one has 1)" in capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -400,6 +441,42 @@ def test_the_command_ends_with_0_or_3(locked, tmp_path, capsys):
     assert "catalogue, constants and program" in capsys.readouterr().out
     assert main(["lock", str(locked)]) == 0 and main(["check", str(locked)]) == 0
     assert main(["check", str(out)]) == 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["check", "run.yaml", "--tolerance", "nan"],
+        ["check", "run.yaml", "--tolerance", "-0.1"],
+        ["check", "run.yaml", "--tolerance", "inf"],
+        ["check", "run.yaml", "--tolerance", "2 %"],
+        ["check", "run.yaml", "--junit", "run.yaml"],
+        ["check", ".", "--sarif", "run.yaml.lock"],
+        ["check", "run.yaml", "--junit", "out", "--sarif", "./out"],
+        ["check", "run.yaml", "--junit", "absent/j.xml"],
+        ["check", "run.yaml", "--junit", "j.xml", "--sarif", "empty"],
+        ["check", "run.yaml", "--junit", "j.xml", "--sarif", "absent/s.sarif"],
+        ["check", "run.yaml", "empty", "--junit", "j.xml"],
+        ["lock", "-"],
+        ["lock", "git:HEAD:run.yaml"],
+        ["lock", "other.yaml", "absent.yaml"],
+        ["lock", "empty"],
+        ["diff", "run.yaml", "run.yaml", "--json", "--markdown"],
+        ["diff", "empty", "run.yaml"],
+        ["trace", "run.yaml", "-o", "run.yaml", "--force"],
+        ["trace", "run.yaml", "-o", "absent/step.json"],
+        ["trace", "run.yaml", "-o", "empty"],
+    ],
+)
+def test_a_wrong_call_is_one_line_and_writes_nothing(locked, monkeypatch, capsys, call):
+    monkeypatch.chdir(locked.parent)
+    Path("empty").mkdir()
+    Design.from_data(BASE).write("other.yaml")
+    before = {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
+    assert main(call) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("scantling: ") and said.err.count("\n") == 1 and not said.out
+    assert {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")} == before
 
 
 @pytest.mark.slow

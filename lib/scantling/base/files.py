@@ -112,7 +112,8 @@ def _sibling(path: Path) -> str | None:
         {path.suffix, ".yaml", ".yml"} if path.suffix in ("", ".yaml", ".yml") else {path.suffix}
     )
     try:
-        others = [p.name for p, _ in zip(path.parent.iterdir(), range(500)) if p.suffix in kinds]
+        around = zip(path.parent.iterdir(), range(500))
+        others = [p.name for p, _ in around if p.suffix in kinds and p.name != path.name]
         return closest(path.name, others)
     except OSError:
         return None

@@ -1,9 +1,11 @@
 """What the commands share: exit codes, the design that is asked about, refusals."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from json import dumps
+from os.path import realpath
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,13 +27,18 @@ from . import texts
 from .bar import Bar
 
 
-def check_new(output: str, force: bool) -> None:
-    """Refuse, before any work is done, to replace a file unless `force`."""
+def check_new(output: str, force: bool, read: Iterable[str | Path] = ()) -> None:
+    """Refuse, before any work is done, to replace a file unless `force`, one that is read or
+    written beside it at all, and to write where there is no folder."""
+    wrong = partial(DesignError, plain(output, 200))
     if Path(output).exists() and not force:
-        raise DesignError(
-            plain(output, 200),
-            problem="exists already",
-            allowed="a new file name, or --force to replace it",
+        raise wrong(problem="exists already", allowed="a new file name, or --force to replace it")
+    path = realpath(output)
+    if path in map(realpath, read):
+        raise wrong(problem="is a file of this call already", allowed="another file name")
+    if not Path(path).parent.is_dir():
+        raise wrong(
+            problem="is in a folder that does not exist", allowed="a file in an existing folder"
         )
 
 
