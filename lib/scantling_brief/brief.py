@@ -18,6 +18,7 @@ from .decisive import (
     NO_CHIP,
     NO_MODEL,
     has_size,
+    name_machine,
     name_model,
     near_chips,
     near_models,
@@ -29,12 +30,16 @@ from .machine import choose_accelerator, choose_fabric
 from .notes import FACTS, Asked, Clash, Either, Notes
 from .question_commands import question_of
 from .readers import Chip
+from .spelling import in_english
 from .topics import Topic
 
 _wrong = partial(DesignError, "text")
 _EXAMPLE = "such as 175B MoE, 1024x A100 80GB, 1T tokens in 30 days"
 LONGEST = 10_000
 AMOUNTS = ("examples", "example_tokens", "epochs", "tokens_per_param")
+LONGEST_QUOTE = 80  # characters of words that are asked about
+_NO_QUESTION = "no rule reads this question: which command answers it?"
+_COMMANDS = ("design", "answer", "sweep", "goodput", "sensitivity", "diagnose")
 FEWEST_TOKENS = 1e6  # of a run: fewer are those of a sequence
 
 
@@ -56,13 +61,16 @@ def read_brief(text: str) -> Reading:
     _holds_something(notes)
     _engine(notes)
     _kind_of_method(notes)
+    _rank(notes)
     _measured(notes, text)
     _model(notes)
     _machine(notes)
     _batch(notes)
     _tokens(notes)
+    _question_unread(notes, text)
     question = question_of(notes)
     name_model(notes)
+    name_machine(notes)
     facts = notes.facts
     return Reading(
         fields=notes.fields,
@@ -116,6 +124,18 @@ def _kind_of_method(notes: Notes) -> None:
         notes.note(asked.words, why=f"{method} is one of these")
 
 
+def _rank(notes: Notes) -> None:
+    """The rank of adapters, where it is said apart from them; else it is asked about."""
+    rank = notes.facts.get("adapter_rank")
+    if rank is None:
+        return
+    words = notes.words["adapter_rank"]
+    if notes.fields.get("job.method") in (Method.LORA, Method.QLORA):
+        notes.set("job.adapter.rank", rank, words)
+    else:
+        notes.ask(words, "a rank of adapters, or of the launch?", ("job.adapter.rank",))
+
+
 _RUNS = re.compile(
     r"\b(?:why|slow|slower|currently|right now|(?:we|i)(?:'re|'m| are| am)?(?: only)?"
     r" (?:get|getting|see|seeing|saw|got|reach|measure|hit|have|run|at)|my (?:run|job|training)|our"
@@ -139,6 +159,19 @@ def _measured(notes: Notes, text: str) -> None:
     else:
         choices = (f"constraints.min_mfu: {mfu:g}", f"measured.mfu: {mfu:g}")
         notes.ask(words, "is this MFU asked for, or was it measured?", choices)
+
+
+_ASKING = re.compile(
+    r"(?:\b(?:what|which|how|why)\b[^?]*(?=\?)|^\s*(?:how|why|which)\b.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _question_unread(notes: Notes, text: str) -> None:
+    """A question that no rule reads is asked about: the assessment would answer another."""
+    asking = None if notes.questions or notes.either else _ASKING.search(in_english(text))
+    if asking:
+        notes.ask(" ".join(asking[0].split())[:LONGEST_QUOTE], _NO_QUESTION, _COMMANDS)
 
 
 def _tokens(notes: Notes) -> None:

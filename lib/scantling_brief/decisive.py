@@ -2,6 +2,7 @@
 a planner that passes over them answers another question."""
 
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
 
 from scantling import catalogue
@@ -19,6 +20,7 @@ NO_MODEL = "no model of the catalogue is called so: which is meant, or is a size
 NO_CHIP = "no accelerator of the catalogue is called so: which is meant?"
 _PLAN = "no field takes it: which setting of the plan is meant?"
 _WHICH_MODEL = "no model was read: does this name it?"
+_WHICH_MACHINE = "no accelerator was read: does this name the machine (cluster.accelerator)?"
 
 # stems of words that settle a plan, a limit or a machine wherever they stand
 _PLAN_WORDS = re.compile(
@@ -53,9 +55,20 @@ def name_model(notes: Notes) -> None:
     topics = {asked.topic for asked in notes.questions}
     if stated or "maker" in notes.facts or topics & _ASKS_FOR_A_SIZE:
         return
+    _ask_of_name(notes, _WHICH_MODEL, near_models)
+
+
+def name_machine(notes: Notes) -> None:
+    """Ask about a name beside a count of devices where no accelerator was read."""
+    if "cluster.devices" in notes.fields and "cluster.accelerator" not in notes.fields:
+        if not any("accelerator" in either.path for either in notes.either):
+            _ask_of_name(notes, _WHICH_MACHINE, lambda words: ())
+
+
+def _ask_of_name(notes: Notes, question: str, near: Callable[[str], Lines]) -> None:
     for read in notes.ignored:
         if read.why == UNUSED and _NAME.search(read.words):
-            notes.ask(read.words, _WHICH_MODEL, near_models(read.words))
+            notes.ask(read.words, question, near(read.words))
             notes.ignored.remove(read)
             return
 

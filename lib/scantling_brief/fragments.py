@@ -10,7 +10,7 @@ FAMILY = (
     r"NVL72|GH200|GB200|GB300|A100|A800|H100|H800|H200|H20|B200|B300"
     r"|V100|L40S|L40|(?:GeForce\s+)?(?:RTX[\s-]?)?(?:3090|4090|5090)|RTX\s?PRO\s?6000"
     r"|(?:RTX[\s-]?)?A6000|A40|A10G?"
-    r"|MI250X?|MI300X?|MI325X?"
+    r"|MI250X?(?:[\s-]GCD(?=s?\b))?|MI300X?|MI325X?"
     r"|MI350X?|MI355X?|MI430X|MI440X|MI455X|TPU[\s-]?v?\d[a-z]?x?|(?:TPU[\s-]?)?Ironwood"
     r"|(?:TPU[\s-]?)?Trillium|Trainium[\s-]?\d?|Trn\d|Gaudi[\s-]?\d|(?:Ascend[\s-]?)?910[BC]"
     r"|v(?:[3-7][epx]?|8[ti])(?=[\s-]+(?:chips?|tpus?|slices?|pods?)\b|-\d)"
@@ -67,7 +67,7 @@ ACCELERATOR = (
     r"(?:(?:NVIDIA|AMD|Google|Intel|AWS|Huawei)\s+)?(?:(?P<box>DGX|HGX)[\s-]+)?"
     rf"(?P<pre>{MEMORY}[\s-]+(?:(?:NVIDIA|AMD)\s+)?)?"
     rf"(?P<acc>(?:{_TWO_WORDS}|{FAMILY}|{_ONE_WORD}|{SHAPED})(?:[\s-]?(?:Ti"
-    rf"|Super)(?![a-z]))?)(?![A-Za-z0-9]{{2}}|[a-rt-z0-9])"
+    rf"|Super)(?![a-z]))?)(?!(?!x\d)[A-Za-z0-9]{{2}}|(?!x\d)[a-rt-z0-9])"
     rf"(?:'?s(?![a-z]))?(?P<more>{MEMORY_OF_EACH}?(?:[\s-]*\(?(?:{FORM}|{MEMORY}"
     r"|(?<=-)(?:16|32|40|80|96)(?!\d))\)?(?![a-z0-9]))*)"
 )
@@ -77,7 +77,8 @@ MAKER = (
     r"![\w.]|\s*[x×*%]"
     r"|\s+(?:nodes?|gpus?|h\d|a\d|b\d|tokens)))?"
     r"(?:[\s-](?:large|base|small|medium|mini|tiny|nano|xl|xxl|chat|instruct|coder|pro|plus|ultra"
-    r"|air|lite|flash|behemoth|next|omni|turbo|nemo|scout|maverick)(?![a-z0-9]))*"
+    r"|air|lite|flash|behemoth|next|omni|turbo|nemo|scout|maverick|super|thinking|vision|vl|math|moe|reasoning"
+    r"|distill?|guard|audio|embedding)(?![a-z0-9]))*"
 )
 EPOCH = (
     r"(?:\s+without\s+(?:restarting|losing|restart of)\s+(?:the\s+)?"
@@ -108,10 +109,18 @@ EACH_HOLDS = (
 PER_DEVICE = (
     r"(?:\s*(?:per|/|a|on each|for each|on every)\s*(?:gpu|device|card|rank|chip|accelerator))"
 )
+# a figure that has become another
+WENT = (
+    r"(?:drop(?:s|ped|ping)?|fell|fallen|falls?|falling|went(?:\s+(?:up|down))?|gone(?:\s+(?:up|down))?|up|down"
+    r"|declin(?:es?|ed|ing)|(?:in|de)creas(?:es?|ed|ing)|degrad(?:es?|ed|ing)|rose|risen|rises|jump(?:s|ed)|grew"
+    r"|(?:im|re)prov(?:es?|ed))"
+)
 BILLIONS = r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>bn|b|tn|t|billion|trillion)"
 PARAMS = r"(?:total\s+)?(?:param(?:eter)?s?)(?:\s+(?:in total|total))?"
 DEVICE_NOUN = r"(?:gpus?|accelerators?|devices?|chips?|cards?|tpus?)"
-BATCH = r"(?:(?:(?:global|total|effective)[\s_-]+)?batch(?:[\s_-]+size)?(?:\s*\(global\))?|gbs|bs)"
+BATCH = (
+    r"(?:(?:(?:global|total|effective)[\s_-]+)?batch(?:[\s_-]+size)?(?:\s*\(global\))?|gbs|bsz?)"
+)
 OVERHEAD = r"(?:time\s+)?(?:overhead|cost|stall share)"
 GOODPUT = r"(?:goodput|effective training time|ettr)"
 DOMAIN = r"(?P<v>node|machine|host|server|rack|pod)"
@@ -134,7 +143,7 @@ def number_in(name: str) -> str:
 def whole_in(name: str) -> str:
     """A whole number: 16,384, 16K; its digits are the group of that name, its scale NAME_s."""
     return (
-        rf"(?>(?P<{name}>\d{{1,3}}(?:,\d{{3}})+|\d+)(?:(?P<{name}_s>k|\sthousand)(?!"
+        rf"(?>(?P<{name}>\d{{1,3}}(?:,\d{{3}})+|\d+\.\d+(?=\s?k\b)|\d+)(?:\s?(?P<{name}_s>k|(?<=\s)thousand)(?!"
         rf"[a-z0-9]))?)"
     )
 

@@ -58,12 +58,18 @@ _COUNTED = (
     r"|(?:hot\s+)?spare|layers|experts|dgx|hgx|epochs?|[a-z]+\d+[a-z]*)\b"
 )
 _COUNTED_AFTER_SINGLE = (
-    r"[\s-]+(?:(?:dgx|hgx)\s+)?(?:\d+\s?x\s?[a-z]+\d+|[a-z]+\d+[a-z]*|gpu|rack"
+    r"[\s-]+(?:(?:dgx|hgx|nvidia|rtx)\s+)?(?:\d{4}|\d+\s?x\s?[a-z]+\d+|[a-z]+\d+[a-z]*|gpu|rack"
     r"|(?:node|server|machine)(?!s?\s+(?:fail|loss|outage)))\b"
 )
-_COUNTED_AFTER_A = r"\s+(?:thousand|million|billion|trillion|week|month|year|day)\b"
+_COUNTED_AFTER_A = r"\s+(?:thousand|million|billion|trillion)\b"
+# behind other words a day is a rate: 1B tokens a day
+_A_TIME = re.compile(
+    r"\b((?:in|within|for|over|under|after|takes?|taking|about|around|just|only|than|have|having|got|us|get|is|be"
+    r"|most|least|half|maximum|max|of|deadline|budget)[\s:]+)an?(?=\s+(?:week|month|year|day|hour)\b)",
+    re.IGNORECASE,
+)
 _COUNT = re.compile(
-    rf"\b({'|'.join(_NUMBERS)})(?={_COUNTED})|\ba(?={_COUNTED_AFTER_A})"
+    rf"\b({'|'.join(_NUMBERS)})(?={_COUNTED})|\b(?:dual|quad)(?={_COUNTED_AFTER_SINGLE})|\ba(?={_COUNTED_AFTER_A})"
     rf"|\bsingle(?={_COUNTED_AFTER_SINGLE})",
     re.IGNORECASE,
 )
@@ -126,7 +132,8 @@ def _of_stack(stack: Stack) -> str:
 def in_digits(text: str) -> str:
     """`text` with one to twelve, "a" before a scale or a time and "single" before a machine, in
     digits where they count something."""
-    digits = {word: str(i) for i, word in enumerate(_NUMBERS, 1)}
+    digits = {word: str(i) for i, word in enumerate(_NUMBERS, 1)} | {"dual": "2", "quad": "4"}
+    text = _A_TIME.sub(r"\g<1>1", text)
     return _COUNT.sub(lambda match: digits.get(match[0].lower(), "1"), text)
 
 
@@ -204,6 +211,11 @@ class _Scanner:
         if longest is None or best is None or longest.end() <= self.place:
             return False
         match_of_words = Match(longest)
+        off = _OFF.match(self.text, longest.end())
+        if off and self.turned is None and best.sets and all(map(_may_lack, best.sets)):
+            self.notes.ignore(self._words(self.place, off.end()), NEGATED)
+            self.place = off.end()
+            return True
         if self.turned is None:
             self.notes.follow(best, match_of_words)
         else:
@@ -269,7 +281,7 @@ class _Scanner:
         self.notes.ignore(" ".join(words.split()).rstrip(".:,;"), why)
 
 
-_OR = ("or", "vs", "vs.", "versus", "against")
+_OR = ("or", "vs", "vs.", "versus", "against", "than")
 _NOT = (
     "no",
     "not",
@@ -284,6 +296,10 @@ _NOT = (
     "nor",
 )
 _WHOLE = re.compile(r"\d+")
+# behind a setting: it is not wanted
+_OFF = re.compile(
+    r"\s*[:=]?\s*(?:is\s+|turned\s+|switched\s+)?(?:off|disabled|false)\b", re.IGNORECASE
+)
 
 
 def _may_lack(path: str) -> bool:

@@ -10,13 +10,12 @@ from .topics import Topic
 
 @record
 class Question:
-    """What a line asks: the topic that decides, its words, and what they say besides: the field
-    with the values to compare, the thing that changes and how, the compute."""
+    """What a line asks: the topic that decides, its words, and what they say besides: the
+    fields with the values to compare, the thing that changes and how, the compute."""
 
     topic: Topic
     words: str = ""
-    path: str = ""  # of the field whose values are compared
-    values: tuple[Any, ...] = ()
+    compared: tuple[tuple[str, tuple[Any, ...]], ...] = ()  # fields and the values of each
     changed: str = ""  # "infiniband", "gpus" ...
     by: str = ""  # "halved", "twice" ...
     flops: float | None = None  # of the training

@@ -9,9 +9,10 @@ from scantling.base.errors import DesignError
 from scantling.base.units import GB, GBIT
 from scantling.catalogue.hardware import Accelerator
 
-from .readers import Chip
+from .readers import RACK, Chip
 
 _FIELD = "cluster.accelerator"
+_USUAL_RACK = "gb200"  # what is in a rack of 72 that says no more
 _GIB = 2**30  # what tools print device memory in
 
 
@@ -40,6 +41,7 @@ def choose_accelerator(chip: Chip, nvlink: bool | None) -> Choice:
     """The accelerator of a family, memory and form: the nearest memory stands in for one that the
     catalogue lacks, nothing for another family."""
     rows = catalogue.accelerators()
+    chip = chip._replace(family=_USUAL_RACK) if chip.family == RACK else chip
     of_family = [row for row in rows.values() if _is_of(row, chip.family)]
     if not of_family:
         problem = "is not an accelerator of the catalogue"

@@ -47,8 +47,8 @@ class Match:
 
     def devices(self, group: str) -> int:
         """A count of devices: 16K are 16,384, as the field says it; 100K are 100,000."""
-        digits = int(self.text(group).replace(",", ""))
-        power_of_two = digits & (digits - 1) == 0
+        digits = float(self.text(group).replace(",", ""))
+        power_of_two = digits.is_integer() and int(digits) & (int(digits) - 1) == 0
         return self.whole(group, 1024 if power_of_two else 1000) or 0
 
     def plain(self, group: str = "v") -> float:

@@ -38,6 +38,7 @@ FACTS = (
     "mfu_wished",
     "devices_or",
     "of_them",
+    "adapter_rank",
     "flops",
     "changed",
     "by",
@@ -151,7 +152,7 @@ class Notes:
         """Whether a chip of another kind than the one before is named."""
         old = self.facts.get("accelerator")
         new = values.get("accelerator")
-        return isinstance(old, Chip) and isinstance(new, Chip) and old.family != new.family
+        return isinstance(old, Chip) and isinstance(new, Chip) and old.is_another(new)
 
     def alternative(self, rule: Rule, match: Match, words: str) -> bool:
         """Take a match as another value of what was read before it; False where it is none. Of two
@@ -162,7 +163,7 @@ class Notes:
             self.unread.pop()
             self.either.append(Either("accelerator", self.second, words))
             self.second = None
-            if isinstance(first, Chip) and chip.family != first.family:
+            if isinstance(first, Chip) and chip.is_another(first):
                 self.either.append(Either("accelerator", chip, words))
             return True
         known = self.facts | self.fields

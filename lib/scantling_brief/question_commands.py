@@ -38,11 +38,12 @@ def question_of(notes: Notes) -> Question | None:
     facts = notes.facts
     paths = [either.path for either in notes.either]
     if paths:
-        path = paths[0]
-        first = facts.get(path, notes.fields.get(path))
-        others = [either.value for either in notes.either if either.path == path]
-        words = notes.either[0].words
-        return Question(topic=Topic.EITHER, words=words, path=path, values=(first, *others))
+        known = notes.fields | facts
+        compared = tuple(
+            (path, (known.get(path), *(e.value for e in notes.either if e.path == path)))
+            for path in dict.fromkeys(paths)
+        )
+        return Question(topic=Topic.EITHER, words=notes.either[0].words, compared=compared)
     if Topic.SLOW in topics and not any(path.startswith("measured.") for path in notes.fields):
         topics.setdefault(Topic.DESIGN, topics.pop(Topic.SLOW))
     if "flops" in facts:
@@ -80,7 +81,7 @@ def command(question: Question | None, file: str, resolved: Resolved | None) -> 
     if topic is Topic.REPORT:
         return ["report", file, "-o", "report"]
     if topic is Topic.EITHER:
-        return _swept(file, question.path, question.values)
+        return ["sweep", file, *(_values(path, values) for path, values in question.compared)]
     batch = phase.global_batch
     if topic is Topic.BATCH:
         return _swept(file, "job.global_batch", (max(1, batch // 2), batch, 2 * batch))
@@ -89,7 +90,11 @@ def command(question: Question | None, file: str, resolved: Resolved | None) -> 
 
 def _swept(file: str, path: str, values: Sequence[Any]) -> list[str]:
     """A sweep over some values of a field."""
-    return ["sweep", file, f"{path}={','.join(map(_plain, values))}"]
+    return ["sweep", file, _values(path, values)]
+
+
+def _values(path: str, values: Sequence[Any]) -> str:
+    return f"{path}={','.join(map(_plain, values))}"
 
 
 def _plain(value: Any) -> str:

@@ -11,6 +11,8 @@ from .fragments import FORM, LEAST
 from .match import Match
 from .units import GIGABYTES, MEGAWATTS, SECONDS
 
+RACK = "nvl72"  # alone it names a rack, not what is in it
+
 
 class Chip(NamedTuple):
     """An accelerator as it is written."""
@@ -24,16 +26,20 @@ class Chip(NamedTuple):
         """The words, as a contradiction names them."""
         return self.text
 
+    def is_another(self, other: "Chip") -> bool:
+        """Whether the other is of another kind; a rack alone may be one of either."""
+        return self.family != other.family and RACK not in (self.family, other.family)
+
     def joined(self, other: "Chip") -> "Chip | None":
         """The same chip with what either says of memory and form; None where they differ."""
-        if self.family != other.family:
+        if self.is_another(other):
             return None
         if self.memory_gb and other.memory_gb and self.memory_gb != other.memory_gb:
             return None
         if self.form and other.form and self.form != other.form:
             return None
         return Chip(
-            family=self.family,
+            family=other.family if self.family == RACK else self.family,
             memory_gb=self.memory_gb or other.memory_gb,
             form=self.form or other.form,
             text=max(self.text, other.text, key=len),
@@ -177,6 +183,11 @@ def seconds(match: Match) -> float:
     return _in_units(match, SECONDS, "v_u")
 
 
+def every(match: Match) -> float:
+    """Seconds between two of so many in a span."""
+    return float(f"{SECONDS[match.text('v_u').lower()] / match.plain():.12g}")
+
+
 def days(match: Match) -> float:
     """A span in days."""
     return _in_units(match, SECONDS, "v_u", DAY_S)
@@ -239,7 +250,7 @@ def accelerator(match: Match) -> Chip | None:
     family = family.removeprefix("geforce")
     written = f"{match.text('pre')}{match.text('acc')}{match.text('more')}"
     return Chip(
-        family="gb200" if family == "nvl72" else family,
+        family=family,
         memory_gb=int(memory[0]) if memory else None,
         form=form[0].replace("-", "") if form else None,
         text=" ".join(written.replace("(", " ").replace(")", " ").split()),

@@ -46,6 +46,7 @@ _RANGE = (
     rf"(?:(?:in|somewhere|anything|anywhere)\s+)*(?:(?:between|from)\s+{number_in('x')}{_UP_TO}{number_in('y')}"
     rf"|{number_in('i')}(?:[-–—]|\s+to\s+){number_in('j')})"
 )
+_THEN = r"(?:\+|&|->|→|,?\s*then|,?\s*and(?:\s+then)?|,?\s*followed\s+by|,?\s*plus)"
 _DOLLARS = r"(?:us)?\$\s*"
 # a rented machine as its owner calls it: p4de.24xlarge, a2-ultragpu-8g, BM.GPU.A100-v2.8
 _RENTED = (
@@ -112,11 +113,42 @@ ASKED = (
         r"(?:diffusion|dit|vision[\s-]transformers?|vits?|vlms?|vision[\s-]language|multi-?modal"
         r"|text[\s-]to[\s-](?:image|video|speech)|image\s+generation|video\s+(?:generation|model)"
         r"|speech|audio|asr|tts|encoder[\s-]decoder|encoder[\s-]only|embedding\s+models?|reranker"
-        r"|recommend(?:er|ation)s?|gans?|unet|resnet\d*|cnns?|protein|world\s+models?)"
+        r"|recommend(?:er|ation)s?|gans?|unet|resnet\d*|cnns?|protein|world\s+models?|whisper|wav2vec"
+        r"|clip|sdxl|flux|alphafold\d?|esm-?\d|dino(?:v\d)?)"
         r"(?:\s+models?)?",
         r"(?:mamba-?2?|rwkv|retnet|hyena|ssms?|state[\s-]space|linear[\s-]attention|xlstm)"
         r"(?:\s+(?:hybrid|model|layers))?",
         choices=("model.pattern",),
+    ),
+    *asks(
+        "a rate, measured or wanted: what is it of job.tokens and constraints.deadline_days?",
+        rf"{number_in('v')}[\s-]*(?:tokens?|toks?)\s*(?:/|per|an?|every|each)\s*(?:s|sec|second|minute|hour|hr|h|day|week"
+        r"|month)(?!\s*(?:/|per|a|and|on each)\s*(?:gpu|device|chip|card|accelerator|[abhm]\w*\d))",
+    ),
+    *asks(
+        "how much is it for the whole run (constraints.budget_usd)?",
+        rf"(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an?|every|each)\s*(?:day|week|month|quarter|year|annum)",
+        choices=("constraints.budget_usd",),
+    ),
+    *asks(
+        "a share of the time: how many days in a row are there (constraints.deadline_days)?",
+        r"\d+(?:\.\d+)?\s*(?:hours?|hrs?|h|days?|nights?|weeks?)\s*(?:/|per|an?|every|each)\s*(?:day|night|week|month"
+        r"|year)",
+        choices=("constraints.deadline_days",),
+    ),
+    *asks(
+        "a part of a chip is not planned: is the whole one meant?",
+        r"(?:mig|v-?gpus?|gpu\s+slices?)(?:\s+(?:slices?|instances?|partitions?))?(?:\s+of)?",
+    ),
+    *asks(
+        "a run of one method is planned: which of these stages (job.method)?",
+        rf"(?:pre-?train\w*\s*{_THEN}\s*)?(?:sft|fine-?tun\w+|instruction[\s-]tuning)\s*{_THEN}\s*(?:dpo|grpo|ppo|rl\w*)",
+        rf"pre-?train\w*\s*{_THEN}\s*(?:sft|fine-?tun\w+|instruction[\s-]tuning|post-?training)",
+        choices=("job.method",),
+    ),
+    *asks(
+        "compared with what? `scantling sweep` sets values beside each other",
+        r"(?:be\s+)?worth(?:\s+(?:it|the\s+\w+))?",
     ),
     *asks(
         "dollars are planned with: how many are they (constraints.budget_usd)?",

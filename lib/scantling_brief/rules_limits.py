@@ -13,6 +13,7 @@ from .fragments import (
     MFU,
     MOST,
     OVERHEAD,
+    WENT,
     number_in,
     percent_in,
     time_in,
@@ -24,6 +25,7 @@ from .readers import (
     cents,
     days,
     domain,
+    every,
     gigabytes,
     megawatts,
     number,
@@ -42,11 +44,7 @@ _CHECKS = (
     rf"|detection|detectors?|screening|scans?)|(?:spot[\s-])?checks?\s+(?:for|against)\s+{_CORRUPTION})"
 )
 _MANY = r"(?:several|a\s+few|few|some|a\s+couple\s+of|many)"
-# a figure that has become smaller
-_FELL = (
-    r"(?:drop(?:s|ped|ping)?|fell|fallen|falls?|falling|went(?:\s+down)?|gone(?:\s+down)?|down"
-    r"|declin(?:es?|ed|ing)|decreas(?:es?|ed|ing)|degrad(?:es?|ed|ing))"
-)
+_PER = r"(?:/|per|an?|each|every)\s*(?P<v_u>hour|day|week|month)"
 
 LIMITS = (
     *sets(
@@ -83,8 +81,13 @@ LIMITS = (
         {"mtbf_s": seconds},
         r"(?:an?\s+|one\s+)?(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?)"
         rf"\s+(?:roughly\s+|about\s+|around\s+)?(?:every|each)\s+(?:~\s*)?{time_in('v')}",
-        rf"mtbf{BE}\s*(?:~\s*)?{time_in('v')}",
+        rf"(?:mtbf|mean\s+time\s+(?:between|to)\s+failures?){BE}\s*(?:~\s*|about\s+)?{time_in('v')}",
     ),
+    *sets(
+        {"mtbf_s": every},
+        rf"(?P<v>\d+(?:\.\d+)?)\s+(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?|crash(?:es)?)\s*{_PER}",
+    ),
+    *sets({"checkpoint.interval_s": every}, rf"(?P<v>\d+)\s+{CHECKPOINT}\s*{_PER}"),
     *means(
         "repeated steps that find corruptions are part of every plan, as often as they pay", _CHECKS
     ),
@@ -113,8 +116,8 @@ LIMITS = (
     ),
     *sets(
         {"constraints.deadline_days": days},
-        r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>days?|weeks?|months?)",
-        r"(?P<v>\d+)(?P<v_u>d)",
+        r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>days?|weeks?|months?)(?!\s*(?:/|per\b|a\s+(?:week|month|year)))",
+        r"(?P<v>\d+)(?P<v_u>d)(?!\s*(?:-|parallel|hybrid|torus|mesh|model|plan|layout))",
         why="a time alone is the deadline",
     ),
     *sets(
@@ -152,8 +155,8 @@ LIMITS = (
         {"mfu": share},
         rf"{MFU}\s+(?:is\s+|of\s+|at\s+|was\s+)?(?:only|just|currently|now|barely)\s+(?:at\s+|about\s+"
         rf"|around\s+)?{percent_in('v')}",
-        rf"{_FELL}\s+(?:from\s+)?\d+(?:\.\d+)?\s*%?\s*(?:{MFU}\s+)?to\s+{percent_in('v')}\s+{MFU}",
-        rf"{MFU}\s+(?:has\s+)?{_FELL}\s+(?:from\s+)?\d+(?:\.\d+)?\s*%?\s*to\s+{percent_in('v')}",
+        rf"{WENT}\s+(?:from\s+)?\d+(?:\.\d+)?\s*%?\s*(?:{MFU}\s+)?to\s+{percent_in('v')}\s+{MFU}",
+        rf"{MFU}\s+(?:has\s+)?{WENT}\s+(?:from\s+)?\d+(?:\.\d+)?\s*%?\s*to\s+{percent_in('v')}",
         why="what it is now",
     ),
     *sets(
@@ -166,6 +169,8 @@ LIMITS = (
         r"takes?|took|is|are|at|of|needs))*"
         rf"\s*(?:about\s+|around\s+|~\s*)?{time_in('v')}",
         rf"{time_in('v')}\s*(?:/|per|a|each)\s*(?:step|iteration)",
+        r"(?:(?:each|every|one|a|our|my|the)\s+)?(?:step|iteration)s?(?:\s+times?)?\s+(?:has\s+|have\s+)?"
+        rf"{WENT}\s+(?:from\s+)?{time_in('w')}\s+to\s+{time_in('v')}",
     ),
     *sets(
         {"measured.tokens_per_s_per_device": amount},
@@ -424,7 +429,7 @@ LIMITS = (
     ),
     *means(
         "the plan is searched over data, tensor, pipeline, context and expert parallelism",
-        r"(?:using\s+)?(?:[345]d|hybrid|n-?d)[\s-]+paralleli[sz]m",
+        r"(?:using\s+)?(?:[345]d|hybrid|n-?d)[\s-]+parallel(?:i[sz]m|i[sz]ed|i[sz]ation)?",
         (
             r"(?:data|tensor|pipeline|expert|context|sequence|model)"
             r"(?:,?\s+(?:and\s+)?(?:data|tensor|pipeline|expert|context"

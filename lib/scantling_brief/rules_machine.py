@@ -34,6 +34,16 @@ from .rule import asks, sets
 
 # so many nodes of so many devices, where a product alone says it: 4 * 8 H100, 512 H100 (64x8)
 _PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,3}})"
+# what a node has besides devices
+_NO_DEVICE = (
+    r"\d|\.\d|\s*[x×]?\s*(?:[gtp]i?b|g\b|nics?|ports?|hcas?|rails?|cpus?|cores?|sockets?|nvmes?|ssds?|disks?|[%$€£]"
+    r"|ib\b|[ehnx]dr|xeons?|epycs?)"
+)
+_RATE = r"\d+(?:\.\d+)?\s?[gt]i?b(?:it)?s?(?:/s|ps)"
+_STORE = (
+    r"storage|(?:shared\s+)?file\s?system|disks?|lustre|gpfs|weka|vast|daos|nfs|s3|object\s+store|ceph|nvme"
+    r"|(?:write|writing|read|reading|save|saving)(?:\s+(?:checkpoints?|data|the))*|checkpoints?|data\s?loader"
+)
 # a count that may be used whole
 _ALL_OF = r"(?:at most|(?:no|not) more than|up to|max(?:imum|\.)?(?: of)?|limited to|capped at)"
 # all devices of the nodes: 4 nodes, 32 H100 in total
@@ -58,6 +68,8 @@ MACHINE = (
         },
         rf"{whole_in('n')}{TIMES}{GROUP}\s*[,(/]\s*{whole_in('c')}\s*[x×]?\s*"
         rf"(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})\)?",
+        rf"{whole_in('n')}{TIMES}(?:(?:nvidia\s+)?[dh]gx(?:-[12]|[\s-][a-z]+\d+)?)(?:\s+{GROUP})?\s*[,(:]\s*"
+        rf"{whole_in('c')}\s*[x×]?\s*{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?\)?",
         why="more devices than a node holds are those of all nodes",
     ),
     *sets(
@@ -140,6 +152,7 @@ MACHINE = (
     ),
     *sets(
         {"nodes": whole("n"), "accelerator": accelerator},
+        rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('n')}\s*{GROUP}",
         (
             rf"{whole_in('n')}{TIMES}(?=(?:nvidia\s+)?(?:dgx|hgx)[\s-]){ACCELERATOR}"
             rf"(?!\s+{DEVICE_NOUN})"
@@ -169,6 +182,7 @@ MACHINE = (
             r"(?:fail|loss|outage))"
         ),
         rf"{whole_in('n')}\s+racks?\s+of\s+{ACCELERATOR}",
+        rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('n')}\s*racks?",
     ),
     *sets(
         {"cluster.devices": tpu_slice, "accelerator": accelerator},
@@ -178,7 +192,7 @@ MACHINE = (
     ),
     *sets(
         {"accelerator": accelerator, "cluster.devices": devices("c")},
-        rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('c')}",
+        rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('c')}(?!\s*(?:racks?|pods?|{GROUP})\b)",
         rf"{whole_in('c')}[\s-]*{DEVICE_NOUN}\s+{ACCELERATOR}",
     ),
     *sets({"accelerator": accelerator}, rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"),
@@ -221,8 +235,8 @@ MACHINE = (
         {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
         (
             rf"{whole_in('n')}{TIMES}(?:{ACCELERATOR}\s+)?{GROUP}(?:,?\s*"
-            r"(?:of|with|x|×|each with|each having|having|at)\s*(?P<per>\d+)\s*[x×]?"
-            rf"(?:\s*{DEVICE_NOUN})?(?:\s+each)?)?"
+            r"(?:of|with|x|×|each with|each having|having|at)\s*(?P<per>\d+)"
+            rf"(?!{_NO_DEVICE})\s*[x×]?(?:\s*{DEVICE_NOUN})?(?:\s+each)?)?"
         ),
     ),
     *sets(
@@ -292,6 +306,21 @@ MACHINE = (
         "the link between devices of a node is the catalogue's; another rate is stated as "
         "cluster.accelerator: {like: id, link_gbytes_per_s: one direction}",
         r"\d+(?:\.\d+)?\s?[gt]b(?:it)?s?(?:/s|ps)(?:\s+\w+)?\s+nvlink\d?",
+        rf"(?:with\s+)?nvlink(?:[\s-]?\d(?:\.0)?)?(?:\s+(?:at|of|bandwidth))*\s*[:=,(]?\s*{_RATE}",
+    ),
+    *asks(
+        "the memory of a chip and its host link are the catalogue's; another rate is stated in "
+        "cluster.accelerator: {like: id, ...}",
+        rf"(?:hbm\d?\w?|(?:gpu\s+|device\s+)?memory\s+bandwidth|pci-?e)(?:[\s-]*gen\s?\d|[\s-]?\d(?:\.0)?)?"
+        rf"(?:\s+(?:at|of|bandwidth))*\s*[:=,(]?\s*{_RATE}",
+        rf"{_RATE}\s+(?:of\s+)?(?:hbm\d?\w?|memory\s+bandwidth|pci-?e)",
+    ),
+    *asks(
+        "does the shared store take this much (cluster.storage)? It is no rate of the network",
+        rf"(?:{_STORE})(?:\s+(?:at|of|is|are|bandwidth|throughput|speed|with|to|from|storage|filesystem))*"
+        rf"\s*[:=,(]?\s*{_RATE}",
+        rf"{_RATE}\s+(?:of\s+|to\s+|for\s+)?(?:the\s+|our\s+)?(?:{_STORE})(?:\s+(?:bandwidth|throughput|speed))?",
+        choices=("cluster.storage",),
     ),
     *sets(
         {"cluster.scale_up_domain": whole("v")},
@@ -341,6 +370,12 @@ MACHINE = (
             r"(?P<v>\d+)\s*[x×]?\s*(?:nics?|ports|hcas?|rails)(?:\s+"
             r"(?:per|/|a|in each)\s*(?:node|host|server))?"
         ),
+    ),
+    *sets(
+        {"cluster.nics_per_node": whole("n"), "fabric": prefixed("ib-")},
+        r"(?P<n>\d+)(?P<n_s>)\s*[x×]?\s*(?:(?:ib|infiniband|mellanox)\s+)?(?P<v>[ehnx]dr)\s+"
+        r"(?:(?:ib|infiniband)\s+)?(?:nics?|ports|hcas?|rails|links)"
+        r"(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
     ),
     *sets(
         {"cluster.oversubscription": plain},

@@ -1,6 +1,7 @@
 """What a line says of the model, the job and the plan."""
 
 from .fragments import (
+    ACCELERATOR,
     BATCH,
     BE,
     BILLIONS,
@@ -172,6 +173,12 @@ MODEL = (
         r"(?P<v>\d{3,6})\s+hidden(?:\s+(?:size|dim(?:ension)?))?",
     ),
     *sets(
+        {"model.ffn_hidden": whole("v")},
+        rf"(?:ffn|mlp|feed[\s-]?forward|intermediate)(?:[\s_-]*(?:hidden|size|dim(?:ension)?|width))*{BE}\s*"
+        r"(?P<v>\d{3,6})",
+        r"d_?ff\s*=?\s*(?P<v>\d{3,6})",
+    ),
+    *sets(
         {"model.vocab": whole("v")},
         rf"vocab(?:ulary)?(?:\s+size)?{BE}\s*{number_in('v')}(?:\s+tokens)?",
         rf"{number_in('v')}[\s-]*(?:token\s+)?vocab(?:ulary)?",
@@ -276,8 +283,8 @@ MODEL = (
         ),
         r"(?:full[\s-]+)?(?:sft|ft|instruction[\s-]tuning|post-?training|mid-?training)",
         (
-            r"contin(?:ue|ual|ued|uous|uing)[\s-]+(?:ly[\s-]+)?(?:pre-?)?train"
-            r"(?:ing|ed)?"
+            r"contin(?:ue|ual|ued|uous|uing)(?:[\s-]+(?:ly[\s-]+)?(?:pre-?)?train"
+            r"(?:ing|ed)?)?"
         ),
         (
             r"(?:from|starting from|initiali[sz]ed from)\s+(?:an?\s+"
@@ -328,7 +335,7 @@ MODEL = (
         rf"{BATCH}{BE}\s*{number_in('v')}[\s-]*tokens",
         rf"{number_in('v')}[\s-]*tokens?[\s-]+{BATCH}",
         (
-            rf"{number_in('v')}\s*tokens\s+(?:per|/|in (?:a|one|each))\s*"
+            rf"{number_in('v')}\s*tok(?:en)?s?\s*(?:\bper\b|/|in (?:a|one|each))\s*"
             r"(?:global\s+)?(?:batch|step)"
         ),
     ),
@@ -350,6 +357,8 @@ MODEL = (
             rf"|samples))?{PER_DEVICE}"
         ),
         rf"{whole_in('v')}[\s-]*(?:sequences?|seqs?|samples?|examples?){PER_DEVICE}",
+        rf"(?:batch(?:\s+size)?|bsz?){BE}\s*{whole_in('v')}(?=\s*[x×*]\s*\d+\s*(?:gpus?|devices?|{ACCELERATOR}))",
+        rf"micro{BE}\s*{whole_in('v')}",
         rf"(?:batch(?:\s+size)?|bs){PER_DEVICE}{BE}\s*{whole_in('v')}",
         why="a batch of each device is the micro-batch",
     ),
@@ -376,7 +385,7 @@ MODEL = (
             rf"(?!\s*(?:tokens|[mbt]\b|million)|{PER_DEVICE})"
         ),
         (
-            rf"{whole_in('v')}[\s-]*(?:sequences|seqs|samples)\s+(?:per"
+            rf"{whole_in('v')}[\s-]*(?:sequences|seqs?|samples)\s*(?:\bper\b"
             r"|/|in (?:a|one|each))\s*(?:global\s+)?(?:batch|step)"
         ),
     ),
@@ -386,6 +395,20 @@ MODEL = (
             rf"{BATCH}{BE}\s*{whole_in('v')}\s*(?:(?:sequences|seqs|samples)\s*)?(?:x|×|\*|of|by)\s*"
             rf"{whole_in('w')}[\s-]*tok(?:en)?s?(?!\s*(?:per|/))"
         ),
+    ),
+    *means(
+        "what the optimizer keeps is in 32 bit in every plan that says no other",
+        r"(?:fp32|float32)\s+(?:master\s+(?:weights?|copy|params?|parameters)|optimi[sz]er(?:\s+states?)?|adam[\s-]?w?(?:\s+"
+        r"states?)?|states?|moments?)",
+        r"(?:adam[\s-]?w?|optimi[sz]er|master\s+weights?)(?:\s+states?)?\s+in\s+(?:fp32|float32)",
+    ),
+    *sets(
+        {"plan.gradients": always("fp32")},
+        r"(?:fp32|float32)\s+grad(?:ient)?s?(?:\s+(?:accumulation|reduction|reduce|all-?reduce))?",
+    ),
+    *sets(
+        {"plan.gradients": always("bf16")},
+        r"bf16\s+grad(?:ient)?s?(?:\s+(?:accumulation|reduction|reduce|all-?reduce))?",
     ),
     *sets(
         {"job.precision": always("bf16")},
@@ -541,6 +564,9 @@ MODEL = (
     ),
     *sets(
         {"plan.recompute": always("none")},
-        r"(?:no|without)\s+(?:activation\s+)?(?:recompute|recomputation)",
+        r"(?:no|without)\s+(?:activation\s+|gradient\s+)?(?:recompute|recomputation)",
+        r"(?:no|without)\s+(?:activation|gradient)\s+checkpointing",
+        r"(?:recompute|recomputation|(?:activation|gradient)[\s_-]+(?:checkpointing|recompute|recomputation))\s*[:=]?\s*"
+        r"(?:is\s+|turned\s+)?(?:off|disabled|false|none)",
     ),
 )

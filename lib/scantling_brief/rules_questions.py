@@ -1,7 +1,7 @@
 """What a line asks."""
 
 from .fragments import ACCELERATOR, CHECKPOINT, DEVICE_NOUN, GROUP, MFU, number_in, percent_in
-from .readers import accelerator, number, share, word_of_group
+from .readers import accelerator, amount, number, share, word_of_group
 from .rule import topic
 from .topics import Topic
 
@@ -18,6 +18,10 @@ _NOUN = (
     r"|ethernet|gpus?|devices?"
     r"|nodes?|cluster|tokens?|data|batch(?:\s+size)?|sequence(?:\s+length)?|context(?:\s+length)?"
     r"|price|budget|failures?|failure\s+rate|mtbf)"
+)
+_AXIS = (
+    r"(?:tp|pp|cp|ep|dp|fsdp2?|zero-?[123]"
+    r"|(?:tensor|pipeline|expert|data|context)\s+parallel(?:ism)?)"
 )
 _HALF = (
     r"(?P<how>halved|doubled|tripled|half(?:\s+as\s+\w+)?|twice(?:\s+as\s+\w+)?|double|slower"
@@ -79,7 +83,7 @@ QUESTIONS = (
     *topic(
         Topic.SCALING,
         (
-            r"how\s+many\s+tokens(?:\s+(?:should|do|would|does)\s+(?:i|we|it"
+            r"how\s+many\s+tokens(?!\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))(?:\s+(?:should|do|would|does)\s+(?:i|we|it"
             r"|you)(?:\s+(?:train\s+on|need|use|want))?)?"
         ),
         (
@@ -87,6 +91,13 @@ QUESTIONS = (
             r"|should)\s+(?:i|we)\s+(?:need|use))?"
         ),
         r"scaling\s+laws?",
+        r"(?:enough|sufficient|too\s+(?:few|little|many|much))\s+(?:tokens|data)",
+    ),
+    *topic(
+        Topic.SCALING,
+        rf"(?:is|are|would|will)\s+{number_in('v')}\s*(?:tokens?|toks?)(?:\s+be)?\s+(?:enough"
+        r"|sufficient|too\s+(?:few|little|many|much))(?:\s+(?:data|for))?",
+        fields={"job.tokens": amount},
     ),
     *topic(
         Topic.SCALING,
@@ -103,6 +114,9 @@ QUESTIONS = (
             rf"|max(?:imum)?)\s+(?:dense\s+|moe\s+)?(?:model|llm)(?:\s+size)?{_CAN}{_TRAIN}"
         ),
         rf"how\s+(?:big|large)(?:\s+(?:an?\s+|of\s+an?\s+)?(?:model|llm))?{_CAN}{_TRAIN}",
+        rf"how\s+many\s+(?:billions?\s+of\s+)?(?:params?|parameters){_CAN}{_TRAIN}",
+        r"(?:what|which)\s+(?:size\s+(?:of\s+)?model|model\s+size|size)(?!\s+(?:is|would))"
+        rf"{_CAN}{_TRAIN}",
     ),
     *topic(
         Topic.LONGEST,
@@ -144,6 +158,8 @@ QUESTIONS = (
             r"|required))?"
         ),
         r"(?:what(?:'?s|\s+is)\s+the\s+)?smallest\s+(?:cluster|machine)",
+        r"(?:what|which|how\s+(?:big|large)(?:\s+(?:a|of\s+a))?)\s+(?:cluster(?:\s+size)?|size\s+(?:of\s+)?cluster|number\s+of"
+        r"\s+(?:gpus|nodes))(?:\s+(?:do|would|should|will)\s+(?:i|we)(?:\s+(?:need|want|use|rent|buy))?)?",
         fields={"accelerator": accelerator},
     ),
     *topic(
@@ -262,6 +278,12 @@ QUESTIONS = (
         ),
     ),
     *topic(
+        Topic.PLAN,
+        r"recommend(?:ed)?\s+(?:an?\s+|the\s+)?(?:parallelism|plan|layout|config\w*|sharding|parallel\s+\w+)",
+        rf"(?:(?:should|shall)\s+(?:i|we)\s+(?:use|pick|go\s+(?:for|with))\s+)?{_AXIS}(?:\s+across\s+nodes)?\s+(?:or|vs\.?|versus)"
+        rf"\s+{_AXIS}(?!\s*[=\d])",
+    ),
+    *topic(
         Topic.PRICE,
         (
             r"(?:what(?:'?s|\s+is)\s+the\s+)?(?:price|rate|rent)\s+(?:of"
@@ -286,6 +308,7 @@ QUESTIONS = (
     ),
     *topic(
         Topic.DESIGN,
+        r"how\s+many\s+tokens(?=\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))",
         r"what\s+(?:would|will|does|is|do)\s+(?:(?:it|this|that|the)\s+)?(?:total\s+)?costs?",
         r"what(?:'?s|\s+is)\s+the\s+(?:total\s+)?(?:cost|price|bill)",
         (

@@ -2,7 +2,7 @@
 
 from .fragments import BE, MOST, whole_in
 from .readers import always, prefixed, sequence, whole
-from .rule import Rule, asks, sets
+from .rule import Rule, asks, means, sets
 
 _NOUN = r"(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft|run|stage))?"
 _BASE = r"(?:4[\s-]?bits?|nf4|int4)"  # how its base is kept
@@ -32,6 +32,8 @@ TUNING = (
         rf"(?:{_BASE}\s+)?q-?lora(?:\s+(?:in\s+|with\s+|on\s+)?\(?{_BASE}(?:\s+(?:base|weights|quanti\w+))?\)?)?",
     ),
     *adapters("lora", r"lora"),
+    *sets({"adapter_rank": whole("v")}, rf"(?:lora[\s_-]*)?(?:rank|r){BE}\s*(?P<v>\d+)"),
+    *means("it scales what adapters add and costs nothing", rf"(?:lora[\s_-]*)?alpha{BE}\s*\d+"),
     *method("dpo", r"(?:dpo|direct\s+preference\s+optimi[sz]ation)"),
     *method("grpo", r"grpo"),
     *method("ppo", r"ppo(?:\s*/\s*rlhf)?"),

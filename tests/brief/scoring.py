@@ -44,9 +44,9 @@ def score(row: dict[str, Any]) -> Score:
     resolved = None if reading.open else prepare(untuned(design.change({"unread": None})))
     question = None if is_posttraining(design) else reading.question
     said = command(question, FILE, resolved)
-    swept = said[2].partition("=")[0] if said[0] == "sweep" else ""
+    swept = {part.partition("=")[0] for part in said[2:]} if said[0] == "sweep" else set()
     faults = []
-    for path in (row["reads"].keys() | reading.fields.keys()) - BESIDE - {swept}:
+    for path in (row["reads"].keys() | reading.fields.keys()) - BESIDE - swept:
         wanted, got = row["reads"].get(path), reading.fields.get(path)
         if path == "cluster.accelerator" and path in reading.open and wanted is None:
             continue

@@ -24,7 +24,7 @@ CURRENCIES = (
     r"|rupees?|inr|crores?|lakhs?|francs?|chf|won|krw|sek|nok|dkk|kroner|kronor|cad|aud|sgd|hkd"
     r"|nzd|twd|aed|dirhams?|sar|riyals?|rub|roubles?|rubles?|pesos?|mxn|rand|zar|reais|brl|zloty|pln"
 )
-CURRENCY_SIGNS = r"€|£|¥|₹|₩|₽|(?<![a-z])(?:[cas]|hk|nz|au|ca|nt)\s?\$"
+CURRENCY_SIGNS = r"€|£|¥|₹|₩|₽|(?<![a-z])(?:[cas]|(?:hk|nz|au|ca|nt)\s?)\$"
 _MONEY = re.compile(rf"(?<![a-z])[kmb]?(?:{CURRENCIES})(?![a-z])|{CURRENCY_SIGNS}", re.IGNORECASE)
 _DOLLARS = re.compile(r"\s*(?:us\s?\$|\$|usd|dollars?)\s*", re.IGNORECASE)
 _SPACES = "\u00a0\u2009\u202f"  # no-break, thin, narrow no-break: they stand in numbers alone

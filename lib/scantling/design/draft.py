@@ -30,6 +30,7 @@ _ROOM = 4.0  # memory over that of weights, gradients and Adam states
 # of dense runs on thousands of devices: Llama 3 (arXiv 2407.21783, table 4) 0.38 to 0.43
 _MFU = 0.4
 _MODEL = "llama-3.1-8b"  # when only a machine is named
+_OF_A_HEAD = 128  # width of an attention head
 _SIZE = 70e9  # parameters, when only a kind of model is named
 
 
@@ -157,6 +158,9 @@ def _model(gaps: Derived) -> None:
     stated = {path.removeprefix("model.") for path in gaps.stated if path.startswith("model.")}
     if not _has(gaps.stated, "model"):
         gaps.note("model", _MODEL, "no model is named: a common one to start from")
+    elif {"layers", "hidden"} <= stated and not stated & {"size", "like", "heads"}:
+        heads = max(1, round(gaps.stated["model.hidden"] / _OF_A_HEAD))
+        gaps.take("model.heads", heads, f"of {_OF_A_HEAD} each, the usual width")
     elif stated and not stated & {"size", "like"} and not {"layers", "hidden", "heads"} <= stated:
         size = _SIZE
         why = "no size is given: a common one to start from"
