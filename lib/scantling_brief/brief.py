@@ -138,8 +138,8 @@ def _rank(notes: Notes) -> None:
 
 _RUNS = re.compile(
     r"\b(?:why|slow|slower|currently|right now|(?:we|i)(?:'re|'m| are| am)?(?: only)?"
-    r" (?:get|getting|see|seeing|saw|got|reach|measure|hit|have|run|at)|my (?:run|job|training)|our"
-    r" (?:run|job|training)|observed|observe|measured|achieved|achieving|attained|running at"
+    r" (?:get|getting|see|seeing|saw|got|reach|measure|hit|have|run|at)|(?:my|our)"
+    r" (?:run|job|training|mfu)|observed|observe|measured|achieved|achieving|attained|running at"
     r"|stuck at|improve|normal|at the moment|diagnose|seeing|getting)\b",
     re.IGNORECASE,
 )
@@ -551,6 +551,10 @@ def _network(notes: Notes) -> None:
     if rate_of and not rate:
         notes.ignore(words["rate_of"], "no rate is said of it, such as 400 Gb/s per device")
     if not kind and not rate:
+        return
+    if not kind and not rate_of and re.search(r"B(?:/s|ps)", words["rate"]):
+        choices = ("cluster.scale_out_gbytes_per_s_per_device", "cluster.storage")
+        notes.ask(words["rate"], "a rate of the network, or of the shared store?", choices)
         return
     sources = " ".join(words[fact] for fact in ("rate", "fabric", "rate_of") if fact in words)
     fields = choose_fabric(kind, rate, rate_of or "port", _per_node(notes) or 8)

@@ -100,6 +100,7 @@ ASKED = (
         r"(?:vllm|sglang|tensorrt(?:-llm)?|trt-llm|tgi|llama\.cpp|ollama|exllama|triton\s+server)",
         r"(?:deploy(?:ing|ed|ment)?|host(?:ing)?)(?=\s+(?:a|an|the|our|it|this|llama|qwen|deepseek"
         r"|model|llm|\d))",
+        r"deploy(?:ing|ment)?(?=\s*(?:[+&,;?]|and\b|then\b|to\b|or\b|$))",
         r"(?:kv[\s-]cache|time\s+to\s+first\s+token|ttft|tpot|prefill|decode\s+(?:speed|throughput)"
         r"|concurrent\s+users|requests\s+per\s+second|rps|chatbot|generation\s+speed)",
     ),
@@ -157,6 +158,7 @@ ASKED = (
         rf"(?:budget(?:\s+(?:cap|limit))?{BE}\s*)?(?:{MOST}\s*)?{number_in('v')}\s*"
         rf"(?:{_SIGN}|{_CURRENCY})(?:\s+(?:budget|cap|limit|in total|total))?",
         rf"(?:budget(?:\s+(?:cap|limit))?{BE}\s*)?(?:{MOST}\s*)?{_CURRENCY}\s*{number_in('v')}",
+        rf"(?:in|as)\s+(?:{CURRENCIES})",
         choices=("constraints.budget_usd",),
     ),
     *asks(

@@ -41,7 +41,7 @@ _NO_DEVICE = (
 )
 _RATE = r"\d+(?:\.\d+)?\s?[gt]i?b(?:it)?s?(?:/s|ps)"
 _STORE = (
-    r"storage|(?:shared\s+)?file\s?system|disks?|lustre|gpfs|weka|vast|daos|nfs|s3|object\s+store|ceph|nvme"
+    r"storage|stores?|(?:shared\s+)?file\s?system|disks?|lustre|gpfs|weka|vast|daos|nfs|s3|object\s+store|ceph|nvme"
     r"|(?:write|writing|read|reading|save|saving)(?:\s+(?:checkpoints?|data|the))*|checkpoints?|data\s?loader"
 )
 # a count that may be used whole
@@ -292,10 +292,12 @@ MACHINE = (
     *sets(
         {"fabric": always("ib"), "rate": plain},
         rf"{LINK}(?:infiniband|ib)(?:\s+at|,)?\s+(?P<v>\d+)\s?g",
+        rf"{LINK}(?:infiniband|ib)[\s-]+(?P<v>100|200|400|800)(?!\s*(?:x|[a-z]+\d|gpus?|nodes?))",
     ),
     *sets(
         {"fabric": always("rocev2"), "rate": plain},
         rf"{LINK}roce(?:\s?v2)?(?:\s+at|,)?\s+(?P<v>\d+)\s?g",
+        rf"{LINK}roce(?:\s?v2)?[\s-]+(?P<v>100|200|400|800)(?!\s*(?:x|[a-z]+\d|gpus?|nodes?))",
     ),
     *sets(
         {"fabric": always("eth"), "rate": plain}, rf"{LINK}ethernet(?:\s+at|,)?\s+(?P<v>\d+)\s?g"
@@ -317,7 +319,8 @@ MACHINE = (
     ),
     *asks(
         "does the shared store take this much (cluster.storage)? It is no rate of the network",
-        rf"(?:{_STORE})(?:\s+(?:at|of|is|are|bandwidth|throughput|speed|with|to|from|storage|filesystem))*"
+        rf"(?:{_STORE})(?:\s+(?:at|of|is|are|does|gives|takes|delivers|sustains|can|bandwidth"
+        r"|throughput|speed|with|to|from|storage|filesystem))*"
         rf"\s*[:=,(]?\s*{_RATE}",
         rf"{_RATE}\s+(?:of\s+|to\s+|for\s+)?(?:the\s+|our\s+)?(?:{_STORE})(?:\s+(?:bandwidth|throughput|speed))?",
         choices=("cluster.storage",),

@@ -188,6 +188,10 @@ MODEL = (
         r"(?:gqa|grouped[\s-]query)(?:\s+attention)?(?:\s+\(gqa\))?",
     ),
     *sets(
+        {"model.attention": always("gqa"), "model.kv_heads": whole("v")},
+        r"gqa[\s=:-]*(?:with\s+|of\s+)?(?P<v>\d+)(?:\s+groups?)?(?!\s*[\w%])",
+    ),
+    *sets(
         {"model.attention": always("mqa")},
         r"(?:mqa|multi[\s-]query)(?:\s+attention)?(?:\s+\(mqa\))?",
     ),
@@ -551,6 +555,11 @@ MODEL = (
         why="FSDP shards what ZeRO-3 shards",
     ),
     *sets(
+        {"plan.sharding": always("none")},
+        r"(?:pytorch[\s-]+)?ddp|distributed\s+data[\s-]+parallel(?:ism)?",
+        why="each replica holds all",
+    ),
+    *sets(
         {"plan.recompute": always("full")},
         (
             r"(?:full|with)\s+(?:activation\s+)?(?:recompute|recomputation"
@@ -566,7 +575,8 @@ MODEL = (
         {"plan.recompute": always("none")},
         r"(?:no|without)\s+(?:activation\s+|gradient\s+)?(?:recompute|recomputation)",
         r"(?:no|without)\s+(?:activation|gradient)\s+checkpointing",
-        r"(?:recompute|recomputation|(?:activation|gradient)[\s_-]+(?:checkpointing|recompute|recomputation))\s*[:=]?\s*"
+        r"(?:(?:full|selective)\s+)?"
+        r"(?:(?:activation\s+)?(?:recompute|recomputation)|(?:activation|gradient)[\s_-]+(?:checkpointing|recompute|recomputation))\s*[:=]?\s*"
         r"(?:is\s+|turned\s+)?(?:off|disabled|false|none)",
     ),
 )

@@ -59,6 +59,7 @@ QUESTIONS = (
             r"(?:is|are)\s+(?:that|this|it)\s+(?:normal|ok|okay|good|bad|expected|reasonable"
             r"|slow|right)"
         ),
+        r"(?:normal|ok|okay|good(?:\s+enough)?|bad|as\s+expected|reasonable|slow|low)(?=\s*\?)",
         r"what(?:'?s|\s+is)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
         r"(?:diagnose|bottlenecks?|under-?perform(?:s|ing)?|troubleshoot)",
         r"where\s+(?:does|is|did)\s+(?:(?:all|most\s+of)\s+)?(?:the|my|our)\s+time\s+(?:go(?:ing)?|lost"
@@ -151,13 +152,16 @@ QUESTIONS = (
     *topic(
         Topic.FEWEST,
         (
-            r"(?:how\s+many|(?:the\s+)?(?:minimum|fewest|least|smallest)(?:\s+(?:number"
+            r"(?:how\s+many(?:\s+(?:de|of|more|such))?|(?:the\s+)?(?:minimum|fewest|least|smallest)(?:\s+(?:number"
             rf"|amount)\s+of)?)\s+(?:{ACCELERATOR}|{DEVICE_NOUN}"
             rf"|{GROUP})(?:\s+{DEVICE_NOUN})?(?:\s+(?:do|would|will|should|are|is)\s+(?:i|we"
             r"|one|you|it)?(?:\s*(?:need(?:ed)?|require[d]?|take|have))?)?(?:\s+(?:needed"
             r"|required))?"
         ),
         r"(?:what(?:'?s|\s+is)\s+the\s+)?smallest\s+(?:cluster|machine)",
+        r"how\s+many(?:\s+of\s+(?:them|these|those))?"
+        r"(?:\s+(?:do|would|will|should)\s+(?:i|we)\s+(?:need|buy|rent|use|take))?"
+        r"(?=\s*[?.,;]|\s*$)",
         r"(?:what|which|how\s+(?:big|large)(?:\s+(?:a|of\s+a))?)\s+(?:cluster(?:\s+size)?|size\s+(?:of\s+)?cluster|number\s+of"
         r"\s+(?:gpus|nodes))(?:\s+(?:do|would|should|will)\s+(?:i|we)(?:\s+(?:need|want|use|rent|buy))?)?",
         fields={"accelerator": accelerator},
@@ -310,7 +314,8 @@ QUESTIONS = (
         Topic.DESIGN,
         r"how\s+many\s+tokens(?=\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))",
         r"what\s+(?:would|will|does|is|do)\s+(?:(?:it|this|that|the)\s+)?(?:total\s+)?costs?",
-        r"what(?:'?s|\s+is)\s+the\s+(?:total\s+)?(?:cost|price|bill)",
+        r"what(?:'?s|\s+is)\s+the\s+(?:total\s+|training\s+|expected\s+)*"
+        r"(?:cost|price|bill|eta|time|duration|time-?line|run\s?time|wall[\s-]?clock(?:\s+time)?)",
         (
             r"how\s+(?:long|much|fast|expensive)(?:\s+(?:time|money|days|hours|memory|vram"
             r"|power|energy|electricity|compute))?(?:\s+(?:per|a)\s+(?:gpu"

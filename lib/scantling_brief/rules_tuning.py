@@ -62,7 +62,7 @@ TUNING = (
         r"(?:roll-?outs?|generation|sampling)\s+(?:with|by|in|on|using|via)\s+(?P<v>vllm|sglang)",
     ),
     *sets({"job.rollout.colocated": always(True)}, r"co-?located(?:\s+(?:engine|roll-?outs?))?"),
-    *sets({"job.rollout.samples": whole("v")}, _EACH),
+    *sets({"job.rollout.samples": whole("v")}, _EACH, rf"group[\s_-]size{BE}\s*{whole_in('v')}"),
     *sets(
         {"job.rollout.prompts": whole("prompts"), "job.rollout.samples": whole("v")},
         rf"{whole_in('prompts')}\s+prompts[\s,]*(?:and|with|by|x|×|\*)?\s*{_EACH}",

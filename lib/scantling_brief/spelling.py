@@ -1,7 +1,7 @@
 """Words as other languages and hasty fingers write them, made the words that the rules know."""
 
 import re
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from functools import cache
 
 from scantling.base.files import table
@@ -9,6 +9,7 @@ from scantling.base.files import table
 _LETTERS = re.compile(r"(?<![\w.-])[^\W\d_]{3,}(?![\w-])")
 _UNITS = re.compile(r"(?<=\d)\s?(?:Go|[Gg]igs?|[Gg]igabytes?)(?!\w)")
 _ALIKE = 0.87  # of two words that differ by one letter
+_TURNED = 0.8  # of two words of the same letters, two of them turned
 _SHORTEST = 5  # letters of a word that is mended
 
 
@@ -45,7 +46,8 @@ def _word(match: re.Match[str]) -> str:
         return _other()[word]
     if len(word) < _SHORTEST or word in _well_spelt():
         return match[0]
-    for close in get_close_matches(word, _mended(), 3, _ALIKE):
-        if abs(len(close) - len(word)) <= 1:
+    for close in get_close_matches(word, _mended(), 3, _TURNED):
+        near = SequenceMatcher(None, word, close).ratio() >= _ALIKE
+        if near and abs(len(close) - len(word)) <= 1 or sorted(close) == sorted(word):
             return close
     return match[0]
