@@ -29,6 +29,21 @@ def serving(folder):
     server.server_close()
 
 
+def on_loopback(context) -> None:
+    """Keep the requests of a browser context on this machine; those that tried to leave it are in
+    `context.refused`."""
+    context.refused = []
+
+    def guard(route):
+        url = route.request.url
+        if url.startswith(("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:")):
+            return route.continue_()
+        context.refused.append(url)
+        return route.abort()
+
+    context.route("**/*", guard)
+
+
 @contextlib.contextmanager
 def browser(width: int = 1440, height: int = 900):
     """A browser context whose requests leave the machine never; those that tried are in
@@ -41,16 +56,7 @@ def browser(width: int = 1440, height: int = 900):
             context = program.new_context(
                 viewport={"width": width, "height": height}, accept_downloads=True
             )
-            context.refused = []
-
-            def guard(route):
-                url = route.request.url
-                if url.startswith(("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:")):
-                    return route.continue_()
-                context.refused.append(url)
-                return route.abort()
-
-            context.route("**/*", guard)
+            on_loopback(context)
             yield context
         finally:
             program.close()
