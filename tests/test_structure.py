@@ -44,7 +44,7 @@ ABOVE = (
 )
 PACKAGES = [LIB, *(Path(find_spec(name).origin).parent for name in ABOVE)]
 # public faces, whose names are imported one by one, when each is asked for
-FACES = ("scantling", "scantling_widgets")
+FACES = ("scantling", "scantling_widgets", "scantling_widgets.charts")
 FILES = [
     path
     for package in PACKAGES

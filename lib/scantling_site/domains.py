@@ -172,7 +172,7 @@ def _device_domains(s: Site) -> Iterator[Domain]:
     often = s.e.failures_per_day
     yield Domain(
         id="process",
-        what="a rank dies, its node is well",
+        what="one process dies and its node is healthy",
         devices=1,
         rate=often["software"],
         rate_source=TABLE5,
@@ -223,7 +223,7 @@ def _node_domains(s: Site) -> Iterator[Domain]:
     )
     yield Domain(
         id="power-supply",
-        what="more supplies lost than are redundant (two of six ride through)",
+        what="more power supplies of a node fail than it can lose (two of six)",
         devices=s.per_node,
         rate=often["power"],
         rate_source=TABLE5,

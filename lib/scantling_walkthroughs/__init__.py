@@ -10,6 +10,7 @@ from collections.abc import Collection
 from functools import cache
 from typing import Any
 
+from . import texts
 from .books import (
     w01_full_round,
     w02_memory_wall,
@@ -25,6 +26,7 @@ from .books import (
 )
 from .comparison_table import Comparison, Row, compare
 from .grade import Verdict, grade, right_answer
+from .measured import published
 from .question import (
     Choice,
     Explain,
@@ -58,8 +60,10 @@ __all__ = [
     "begin",
     "compare",
     "check",
+    "published",
     "right_answer",
     "rubric",
+    "texts",
     "walkthrough",
     "walkthroughs",
 ]

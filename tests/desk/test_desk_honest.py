@@ -137,7 +137,7 @@ def test_dp_is_one_number_wherever_it_is_named(desk):
     desk.tabs.selected_index = desk.panels.index(panel)
     dp = desk.session.now.figures["plan"]["dp"]
     rows = [axis for axis in panel.matrix.data["cells"]["axis"] if axis.startswith("DP")]
-    assert rows and all(row.split()[1] == f"{dp:,}" for row in rows)
+    assert rows and all(row.replace("|", " ").split()[1] == f"{dp:,}" for row in rows)
 
 
 # ---------------------------------------------------------------- typed limits, fields of the file
@@ -453,3 +453,19 @@ def test_of_many_plans_the_figures_come_first_and_the_advice_follows(desk):
     assert now.design == first.design and now.advised and now.figures["avoid"]
     assert now.figures["step_s"] == first.figures["step_s"]
     assert "being worked out" not in desk.headline.line.value
+
+
+def test_the_table_of_device_counts_says_what_its_picture_shows(desk):
+    panel = next(p for p in desk.panels if p.title == "Cost")
+    desk.tabs.selected_index = desk.panels.index(panel)
+    panel.job.run()
+    panel.job.thread.join(60)
+    assert panel.points
+    for row, point in zip(panel.sweep.rows, panel.points):
+        likely, cells = point["figures"]["likely"], dict(zip(panel.sweep.names, row))
+        assert cells["likely.days"]["text"] == show("likely.days", likely["days"])
+        assert cells["likely.cost_usd"]["text"] == show("likely.cost_usd", likely["cost_usd"])
+    bill = {row[0]["text"]: row[1]["text"] for row in panel.bill.rows if isinstance(row[0], dict)}
+    assert bill["Likely cost"] == show(
+        "likely.cost_usd", desk.session.now.figures["likely"]["cost_usd"]
+    )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import re
 from html import escape
+from importlib import import_module
 from pathlib import Path
 
 import nbformat
@@ -23,6 +24,19 @@ NUMBER = re.compile(r"(?<![\w.\-/])\d(?:[\d,]*\d)?(?:\.\d+)?(?!\d)")
 
 def read(path):
     return nbformat.read(path, as_version=4)
+
+
+# what a notebook may import of the library: the names that these modules list, and the modules
+PUBLIC = (
+    "scantling",
+    "scantling.catalogue",
+    "scantling.formulas",
+    "scantling_walkthroughs",
+    "scantling_walkthroughs.published_figures",
+    "scantling_widgets",
+    "scantling_widgets.charts",
+)
+BOOKS = "scantling_walkthroughs.books"  # each of its modules goes with one notebook
 
 
 def prose(cell) -> str:
@@ -55,6 +69,25 @@ def test_no_outputs_in_git(path):
                 f"{path.name}: {cell.source[:60]}"
             )
     assert seen
+
+
+@pytest.mark.parametrize("path", ALL, ids=lambda p: p.stem)
+def test_a_notebook_imports_the_public_face_alone(path):
+    for cell in read(path).cells:
+        if cell.cell_type != "code":
+            continue
+        for node in ast.walk(ast.parse(cell.source)):
+            named = [alias.name for alias in getattr(node, "names", ()) if hasattr(alias, "asname")]
+            if isinstance(node, ast.Import):
+                own = [name for name in named if name.startswith("scantling")]
+                assert set(own) <= set(PUBLIC), (path.name, own)
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scantling"):
+                for name in named:
+                    public = node.module in PUBLIC and (
+                        f"{node.module}.{name}" in PUBLIC
+                        or name in getattr(import_module(node.module), "__all__", ())
+                    )
+                    assert public or node.module == BOOKS, (path.name, node.module, name)
 
 
 @pytest.mark.parametrize("path", REFERENCE, ids=lambda p: p.stem)
@@ -113,8 +146,6 @@ def test_the_index_names_every_figure_with_its_error_and_links_to_its_notebook()
 
 
 def test_prose_names_modules_that_exist():
-    from importlib import import_module
-
     for path in REFERENCE:
         text = "\n".join(c.source for c in read(path).cells if c.cell_type == "markdown")
         for name in set(re.findall(r"`(scantling\.[\w.]+)`", text)):

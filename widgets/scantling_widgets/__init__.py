@@ -1,9 +1,10 @@
-"""The design desk and the design report on top of scantling."""
+"""The design desk and the design report on top of scantling, and what notebooks show."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from . import charts as charts, report as report
     from .charts.drawing import chart as chart
     from .desk.session import Session as Session
     from .desk.widgets import (
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
         StepChart as StepChart,
         open_desk as open_desk,
     )
+    from .pages import published_tables as published_tables, walkthrough_widgets as learn
 
 __all__ = [
     "Controls",
@@ -25,7 +27,11 @@ __all__ = [
     "Session",
     "StepChart",
     "chart",
+    "charts",
+    "learn",
     "open_desk",
+    "published_tables",
+    "report",
 ]
 
 # where each name is, imported when it is first asked for: a report needs no desk
@@ -40,11 +46,23 @@ _MODULES = {
     "chart": ".charts.drawing",
     "open_desk": ".desk.widgets",
 }
+# names of whole modules: pictures of an assessment, questions with their answers, tables and
+# curves of published figures, reports
+_WHOLE = {
+    "charts": ".charts",
+    "learn": ".pages.walkthrough_widgets",
+    "published_tables": ".pages.published_tables",
+    "report": ".report",
+}
 
 
 def __getattr__(name: str) -> Any:
     """A public name, its module imported when it is first asked for."""
-    if name not in _MODULES:
+    if name in _WHOLE:
+        value: Any = import_module(_WHOLE[name], __name__)
+    elif name in _MODULES:
+        value = vars(import_module(_MODULES[name], __name__))[name]
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = vars(import_module(_MODULES[name], __name__))[name]
+    globals()[name] = value
     return value

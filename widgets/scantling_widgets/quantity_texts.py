@@ -14,7 +14,7 @@ from scantling.advise.explanation import (
     show_or as show_or,
 )
 from scantling.base.quantities.quantity import band as band, quantity, show as show
-from scantling.base.records import at as at
+from scantling.base.records import at as at, of_quantity as of_quantity
 from scantling.base.show import is_number, scalar, share as share, shown
 from scantling.verdict.result import FigureKey, HeadlineKey
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..base.displayed import clipped
 from ..base.errors import DesignError, closest
 from ..base.quantities import quantity as quantities
-from ..base.records import at, record
+from ..base.records import at, of_quantity, record
 from ..base.show import flops, is_number, ratio, size
 from ..design.design import Design
 from ..design.resolved import Resolved
@@ -203,7 +203,7 @@ def opened(
     row = facts or {}
     value = at(figures, key)
     if row:
-        value = row.get(key.rsplit(".", 1)[-1], at(row, base.key))
+        value = of_quantity(row, key, at(row, base.key))
     spread = quantities.band_in(row or figures, base.key)
     lines = {
         "Formula": base.formula and f"{base.label} = {base.formula}",

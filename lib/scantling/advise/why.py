@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from ..base.errors import DesignError
-from ..base.show import percent, seconds, size
+from ..base.show import percent, seconds, several, size
 from ..catalogue.words import SHARDINGS, STEP_PARTS, Axis, StepPart
 from ..physics.cases import devices
 from ..physics.communication import communication
@@ -111,7 +111,8 @@ def _sharding(search: Search, chosen: Chosen) -> str:
             row = best_among(search, shared & (search.column("sharding") == code))
             if row is not None:
                 more = percent(longer(search, chosen, row), 1, "+")
-                costs.append(f"{name} (grad_accum {search.row(row)['grad_accum']:,}) {more}")
+                accumulated = several(search.row(row)["grad_accum"], "micro-batch", "micro-batches")
+                costs.append(f"{name} ({accumulated}) {more}")
     text = f"sharding {today}"
     return f"{text}: step time of the best plan with {', '.join(costs)}" if costs else text
 

@@ -169,6 +169,13 @@ def at(data: Mapping[str, Any], key: str) -> Any:
     return node
 
 
+def of_quantity(record: Mapping[str, Any], key: str, default: Any = None) -> Any:
+    """The value of a quantity in a record: at its whole key, where the record is a whole result,
+    else in the field that its last part names."""
+    head, _, field = key.rpartition(".")
+    return at(record, key) if head.partition(".")[0] in record else record.get(field, default)
+
+
 def value_or(record: Any, path: str, default: Any, why: str, assumed: list[Assumed]) -> Any:
     """The last field of `path` where `record` has it, else `default`, noted in `assumed` with the
     rule that chose it."""

@@ -13,7 +13,7 @@ from ..quantity_texts import label_or
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, records, saying
 from .palette import ACCENT, SECOND
-from .theme import PERCENT, layered, over, tip
+from .theme import NARROW, NARROW_LINES, PERCENT, layered, over, tip
 
 
 # ---------------------------------------------------------------- what is lost
@@ -305,20 +305,20 @@ def _draw_ladder(legend: bool) -> alt.LayerChart:
     y = alt.Y(
         "measure:N",
         title=None,
-        axis=alt.Axis(domain=False, labelLimit=230, ticks=False),
+        axis=alt.Axis(domain=False, labelExpr=NARROW_LINES, labelLimit=230, ticks=False),
         scale=alt.Scale(type="point", padding=0.4),
         sort=None,
     )
     x = alt.X(
         "goodput:Q",
-        title="goodput with this measure and all above it",
+        title="goodput with this and all above",
         axis=alt.Axis(labelExpr=PERCENT, values=[0, 0.25, 0.5, 0.75, 1]),
         scale=alt.Scale(domain=[0, 1]),
     )
     colour = alt.Color(
         "size:N",
         title=None,
-        legend=alt.Legend(orient="top"),
+        legend=alt.Legend(columns=alt.ExprRef(f"{NARROW} ? 2 : 4"), orient="top"),
         scale=alt.Scale(range=[ACCENT, "#009e73", SECOND, "#cc79a7"]),
         sort=None,
     )

@@ -13,7 +13,7 @@ from ..quantity_texts import at
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, saying
 from .palette import ACCENT, MEASURED, SECOND
-from .theme import PERCENT, layered, over, tip
+from .theme import NARROW_LINES, PERCENT, layered, over, tip
 
 _HERE = "this design"
 
@@ -78,7 +78,7 @@ def _draw_evidence(legend: bool) -> alt.LayerChart:
     y = alt.Y(
         "run:N",
         title=None,
-        axis=alt.Axis(domain=False, labelLimit=330, ticks=False),
+        axis=alt.Axis(domain=False, labelExpr=NARROW_LINES, labelLimit=330, ticks=False),
         scale=alt.Scale(padding=0.4),
         sort=None,
     )
@@ -87,7 +87,7 @@ def _draw_evidence(legend: bool) -> alt.LayerChart:
         "mfu:Q",
         title="MFU",
         axis=alt.Axis(labelExpr=PERCENT, tickCount=7),
-        scale=alt.Scale(nice=False, padding=alt.ExprRef("min(44, width / 12)"), zero=False),
+        scale=alt.Scale(nice=False, padding=alt.ExprRef("min(50, width / 4.4)"), zero=False),
     )
 
     def points(name: str, colour: str, shape: str, size: int) -> alt.Chart:

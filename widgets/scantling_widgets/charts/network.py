@@ -180,7 +180,9 @@ def _draw_nodes(by: str, legend: bool) -> alt.LayerChart:
     else:
         colour, ink = _stage_colour("value", _SCALES[by]), alt.Color("ink:N", scale=None)
     ground = over("ground").mark_rect(fillOpacity=0.14, stroke=None, style="soft")
-    letters = over("devices").mark_text(fontSize=10, fontWeight="bold")
+    # none where they would touch, on a telephone
+    room = alt.ExprRef("bandwidth('x') < 15 ? 0 : 1")
+    letters = over("devices").mark_text(fontSize=10, fontWeight="bold", opacity=room)
     chart: alt.LayerChart = layered(
         ground.encode(x, y, tip()),
         over("devices").mark_rect(stroke=None).encode(x, y, colour, tip()),
@@ -253,7 +255,7 @@ def span(low: int, high: int) -> str:
 def _draw_site(legend: bool) -> alt.LayerChart:
     x = alt.X(
         "place:O",
-        title="leaf units of a pod, or nodes of a leaf unit, side by side",
+        title="leaf units or nodes, side by side",
         axis=alt.Axis(labels=False, ticks=False),
         scale=alt.Scale(paddingInner=0.1),
     )
@@ -332,7 +334,8 @@ def _tier_head(tier: Mapping[str, Any]) -> str:
 
 
 def _axis_head(axis: Mapping[str, Any], ways: int) -> str:
-    ranks = f" (of {axis['ranks']:,} ranks)" if ways != axis["ranks"] else ""
+    """The head of a row, its lines parted by bars."""
+    ranks = f"|of {axis['ranks']:,} ranks" if ways != axis["ranks"] else ""
     return f"{axis['axis'].upper()} {ways:,}{ranks}"
 
 
@@ -371,7 +374,9 @@ def _draw_matrix(legend: bool) -> alt.LayerChart:
     y = alt.Y(
         "axis:N",
         title=None,
-        axis=alt.Axis(domain=False, labelFontWeight="bold", ticks=False),
+        axis=alt.Axis(
+            domain=False, labelExpr="split(datum.label, '|')", labelFontWeight="bold", ticks=False
+        ),
         scale=alt.Scale(paddingInner=0.1),
         sort=None,
     )
@@ -399,7 +404,7 @@ def _draw_matrix(legend: bool) -> alt.LayerChart:
 
 matrix = Figure(
     name="axis-by-tier",
-    title="Axis by tier: sent a device and step, on the wire",
+    title="What a device sends in a step, by axis and tier",
     draw=_draw_matrix,
     rows=_matrix_rows,
     words=saying(_matrix_rows, "Communication of one step, axis by tier.", ["cells"]),

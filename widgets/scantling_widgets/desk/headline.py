@@ -128,7 +128,7 @@ def _number(key: FigureKey, figures: Figures) -> Number:
 
 
 def _verdict(figures: Figures) -> Number:
-    word, state = _fits(figures)
+    word, state = verdict_words(figures)
     note = ""
     if figures.get("memory_bytes"):
         used, usable = (in_text(figures, f"memory_bytes.{key}") for key in ("total", "capacity"))
@@ -137,7 +137,7 @@ def _verdict(figures: Figures) -> Number:
     return Number(word, "", note, "Open what decides the verdict", state)
 
 
-def _fits(figures: Figures) -> tuple[str, str]:
+def verdict_words(figures: Figures) -> tuple[str, str]:
     """The verdict in a word or two, and its state."""
     verdict = str(figures.get("verdict"))
     known = VERDICTS.get(verdict)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Required, TypedDict
 
-from ..quantity_texts import at, label, show
+from ..quantity_texts import at, label, of_quantity, show
 from .legend import Explain, Facts, Opens
 from .panel_tables import TableSpec
 
@@ -44,8 +44,9 @@ def cell(text: str, sort: Any = None, mark: str = "", hint: str = "", key: str =
 
 
 def record_text(key: str, record: Facts) -> str:
-    """The text of a number of a record, by its key in the table of quantities."""
-    return show(key, record.get(key.rpartition(".")[2]))
+    """The text of a number of a record, by its key in the table of quantities: a key of the whole
+    result, or one whose last part is a field of the record."""
+    return show(key, of_quantity(record, key))
 
 
 class Table(Opens):

@@ -95,7 +95,8 @@ kinds.form = ({ model, el, draw, part }) => {
     box.setAttribute("aria-label", current().label + ", typed");
     box.title = "Type a number: 24,000, 30B, 1.5T";
     out.classList.add("sd-behind");
-    const show = () => { if (document.activeElement !== box) box.value = current().fault ? current().typed : out.textContent; };
+    // what was typed stands until it is answered
+    const show = () => { if (document.activeElement !== box && !busy(current().field)) box.value = current().fault ? current().typed : out.textContent; };
     new MutationObserver(show).observe(out, { childList: true, characterData: true, subtree: true });
     box.addEventListener("focus", () => { box.value = current().typed; box.select(); });
     box.addEventListener("blur", show);

@@ -110,7 +110,7 @@ class Compare(Panel):
 def _headed(table: Table, heads: Mapping[str, str]) -> list[Heading]:
     """The columns of a table with one for each design that was kept at the end: what is on the desk
     and how it differs stands in front on a narrow screen."""
-    columns = [Heading(key=key, label=text, align="", wrap=False) for key, text in heads.items()]
+    columns = [Heading(key=key, label=text, align="", wrap=True) for key, text in heads.items()]
     return [*table.headed(table.names), *columns]
 
 
@@ -180,8 +180,10 @@ def rows_of(
     return rows, [now] * len(rows)
 
 
-def banded(figures: Mapping[str, Any], key: str) -> str:
+def banded(figures: Result, key: str) -> str:
     """A figure with its band; none of a run that cannot be."""
+    if key == "verdict":
+        return headline.verdict_words(figures)[0]
     if withheld(figures, key):
         return "—"
     spread = band_in(figures, key)

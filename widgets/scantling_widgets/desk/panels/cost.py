@@ -1,6 +1,7 @@
 """Days and dollars: this design's bill, and the same design on more and fewer devices."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ...charts.page_parts import Part
 from ...charts.plans import frontier
@@ -13,6 +14,10 @@ from .base import Panel
 from .reliability import numbers
 
 _CARBON = "cost.carbon_kg"
+_PRICE = "prices.usd_per_device_hour"
+_RESTS = "Price rests on"
+_LIKELY = ("days", "cost_usd")
+_READ_AT = ("price_source", "carbon_source")
 _WHERE = {"tokens": "Tokens under Design", "a price": "Price under Failures, prices, measured"}
 
 
@@ -63,14 +68,27 @@ class Cost(Panel):
         self.why.hidden = not lacks
         self.why.value = f"<p>Dollars need {lacks}: set {_WHERE[lacks]}.</p>" if lacks else ""
         cost = self.figures.get("cost")
-        rows: list[Row] = [*numbers("cost", cost or {})]
         carbon = _carbon(cost["carbon_kg"] if cost else {})
-        facts = [*({} for _ in rows), *({"carbon_kg": kg} for kg in carbon.values())]
-        rows += [
+        of_carbon: list[Row] = [
             [f"{label(_CARBON)}, {place}", cell(show(_CARBON, kg), kg, key=_CARBON)]
             for place, kg in carbon.items()
         ]
-        self.bill.fill(rows, facts)
+        facts: Mapping[str, Any] = cost or {}
+        likely: Mapping[str, Any] = self.figures.get("likely") or {}
+        money: list[Row] = [
+            *numbers("likely", {name: likely.get(name) for name in _LIKELY}),
+            *numbers("cost", {name: facts[name] for name in facts if name not in _READ_AT}),
+        ]
+        assumed = facts.get("assumed", ())
+        rests: list[Row] = [[_RESTS, cell(a["why"])] for a in assumed if a["field"] == _PRICE]
+        sources: list[Row] = [
+            *rests,
+            *numbers("cost", {name: facts.get(name) for name in _READ_AT}),
+        ]
+        self.bill.fill(
+            [*money, *of_carbon, *sources],
+            [*({} for _ in money), *({"carbon_kg": kg} for kg in carbon.values())],
+        )
         self._show_sweep()
 
     def _start(self) -> tuple[int, Iterator[studies.Point | None]]:

@@ -4,6 +4,7 @@ assumed."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scantling.base.show import value_text
 from scantling.verdict.result import band_of
 
 from ...charts.evidence import evidence
@@ -72,4 +73,9 @@ class Evidence(Panel):
 
 
 def _value(row: Mapping[str, Any]) -> str:
-    return "—" if row["value"] is None else named(row["field"].rsplit(".", 1)[-1], row["value"])
+    value = row["value"]
+    if value is None:
+        return "—"
+    if isinstance(value, (Mapping, list)):
+        return value_text(value)
+    return named(row["field"].rsplit(".", 1)[-1], value)

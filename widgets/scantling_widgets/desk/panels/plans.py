@@ -39,7 +39,7 @@ class Plans(Panel):
                 boxes.card(
                     candidates.title,
                     self.chart,
-                    see="Left is faster, low is leaner: the plans along the lower left edge are "
+                    see="Low is faster, left is leaner: the plans along the lower left edge are "
                     "the ones to choose among.",
                 ),
                 boxes.card(

@@ -38,9 +38,10 @@ from .base import Methods, Panel
 from .compare import banded
 
 _LOG = (
-    "<p class='sd-dim'>What a log of this design's run tells of the machine, as a calibration, "
-    "which the design then holds: step, band and charts follow (Undo takes it back). The log is "
-    "read where the desk computes, in a page of one's own the browser, and kept nowhere.</p>"
+    "<p class='sd-dim'>A log of this design's run tells how fast the machine really is. The design "
+    "takes that as its calibration; step, band and charts follow, and Undo takes it back. The log "
+    "is read where the desk computes (in the browser, where there is no server) and is not "
+    "kept.</p>"
 )
 _PAGE = "<p class='sd-dim'>One HTML page that opens offline, and its notebook.</p>"
 _KIT = (

@@ -27,10 +27,10 @@ _ONE_STAGE = (
     "it.</p>"
 )
 _OF_THE_STEP = (
-    "The plan's passes as long as its step has them (scantling trace writes it for Perfetto); for "
-    "comparison forward, input gradients and weight gradients equally long. Transfers left out."
+    "The plan's passes are drawn as long as they take in its step (scantling trace writes them for "
+    "Perfetto), those of the comparison all equally long. Transfers are left out."
 )
-_SIMPLE = "Forward, input gradients and weight gradients drawn equally long; transfers left out."
+_SIMPLE = "All passes are drawn equally long, and transfers are left out."
 
 
 class Schedule(Panel):
