@@ -43,7 +43,7 @@ VIOLATED = EXIT["constraint-missed"]
 @JSON
 @click.option("--markdown", is_flag=True, help="Print for a pull request.")
 def diff(before: str, after: str | None, as_json: bool, markdown: bool) -> None:
-    """What B asks differently from A, and what that does to plan, verdict, memory, days, dollars
+    """Say what B asks differently from A, and what that does to plan, verdict, memory, days, dollars
     and goodput, by cause.
 
     A and B are design files, git:REV:FILE (a file as a revision has it) or locks; without B, A is
@@ -217,11 +217,10 @@ def _print_checked(results: Sequence[Checked]) -> None:
     "--wide", is_flag=True, help="Search the wide space: all schedules, minutes for experts."
 )
 def trace(file: str, output: str, force: bool, wide: bool) -> int:
-    """Write the modelled step of the design in FILE as a trace that Perfetto and chrome://tracing
-    open: the ranks of one pipeline, their streams of compute and communication, each slice with
-    its formula.
+    """Write the modelled step of the design in FILE as a trace for Perfetto and chrome://tracing.
 
-    The slices of the rank that sets the pace sum to the step's parts. Exit as `design`.
+    It holds the ranks of one pipeline with their streams of compute and communication, each slice
+    with its formula. The slices of the rank that sets the pace sum to the step's parts. Exit as `design`.
     """
     check_new(output, force, [file])
     a = possible(file, space="wide" if wide else "default")
@@ -266,11 +265,11 @@ def assess_many(
     jobs: int | None,
     force: bool,
 ) -> int:
-    """Assess the designs of a folder, of the rows of a table (columns are fields such as
-    cluster.devices) or of a grid of fields, over Dask; write a row each: plan, figures, verdict,
-    error.
+    """Assess the designs of a folder, of the rows of a table or of a grid of fields, and write a
+    row for each.
 
-    A run that is stopped (Ctrl-C) goes on where it was when the same command is given again.
+    Columns of the table are fields such as cluster.devices. The designs are spread over Dask. A
+    row has the plan, the figures and the verdict, or the error. A run that is stopped (Ctrl-C) goes on where it was when the same command is given again.
     Exit 0; 3 stopped; 2 the call is wrong.
     """
     if Path(output).suffix not in (".parquet", ".csv"):

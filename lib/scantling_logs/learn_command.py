@@ -41,10 +41,13 @@ NO_CASE = "its run cannot be computed"
 def learn(
     logs: Sequence[str], design: str | None, devices: int | None, output: str | None, as_json: bool
 ) -> None:
-    """What training logs say: steady step time, memory, plan, restarts; with -o a calibration of
-    the site for designs and predict, learnt from all of them together, tables of runs, nccl-tests
-    and files of `scantling measure` among them. design.yaml in a folder of logs is the design of
-    their runs."""
+    """Read training logs for step time, memory, plan and restarts; with -o, write a calibration of
+    the site.
+
+    The calibration serves designs and predict. It is learnt from all logs together, and from
+    tables of runs, nccl-tests and files of `scantling measure` among them. A design.yaml in a
+    folder of logs is the design of their runs.
+    """
     read = Read([], [], [])
     for path in filter(is_table, logs):
         add_table(read, path, as_json)

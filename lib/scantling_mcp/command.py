@@ -14,9 +14,9 @@ from .server import serve
     help="Folder below which files are read; a kit is written there alone.",
 )
 def mcp(root: str) -> None:
-    """Serve coding agents over the Model Context Protocol on standard input and output: read a
-    brief, assess, search, compare, answer, fixes, diagnose, goodput, explain, kit.
+    """Serve coding agents over the Model Context Protocol on standard input and output.
 
-    It reads files below the folder alone, runs no program, and writes only a kit, where told.
+    Its tools read a brief, assess, search, compare, answer, propose fixes, diagnose, work out
+    goodput, explain a figure and write a kit. It reads files below the folder alone, runs no program, and writes only a kit, where told.
     """
     serve(root)

@@ -23,7 +23,7 @@ from .terminal import show_parts
 )
 @click.option("--full", is_flag=True, help="All lines of the network, not its totals alone.")
 def blueprint(file: str, as_json: bool, parts: tuple[str, ...], full: bool) -> int:
-    """The site around the design in FILE (- for stdin): network, scheduler, storage, failure
+    """Plan the site around the design in FILE (- for stdin): network, scheduler, storage, failure
     domains, risks, roll-out, what breaks next.
 
     Exit codes as of design: 0 feasible, 3 a stated constraint is violated, 4 impossible, 2 the file

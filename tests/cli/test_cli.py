@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -19,7 +20,7 @@ from scantling.base import plugins
 from scantling.base.console import print_json
 from scantling.base.errors import DesignError
 from scantling.base.files import write_text
-from scantling.cli.app import CORE, main
+from scantling.cli.app import CORE, QUESTIONS, main
 from scantling.design.design import Design
 from scantling.design.file import load
 from scantling.plans.prepare import prepare
@@ -88,6 +89,22 @@ def test_only_commands_that_exist_are_listed(capsys):
         assert f"\n  {name} " in listed
         assert main([name, "--help"]) == 0, name
     capsys.readouterr()
+
+
+def test_help_lists_every_command_once_below_its_question_as_the_read_me_does(capsys):
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out
+    shown = {
+        question: re.findall(r"^  (\S+) ", part, re.M)
+        for question, part in re.findall(r"^(\S[^\n]*\?)\n(.*?)(?=\n\n|\Z)", listed, re.M | re.S)
+    }
+    assert shown == {question: [*names] for question, names in QUESTIONS.items()}
+    assert sorted(name for names in shown.values() for name in names) == sorted(
+        {*CORE, *plugins.entries(plugins.COMMANDS)}
+    )
+    readme = Path(__file__).parents[2].joinpath("README.md").read_text(encoding="utf-8")
+    table = re.findall(r"^\| (.*\?) \| (.*) \|$", readme, re.M)
+    assert {q: re.findall(r"`([a-z-]+)`", cells) for q, cells in table} == shown
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The design desk and the design report on top of scantling, and what notebooks show."""
+"""The design desk and the design report on top of scantling."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -42,6 +42,23 @@ CORE = {
     "validate": "runs",
 }
 
+# the commands by what is asked of them, as `--help` lists them; whatever else is installed follows
+QUESTIONS = {
+    "Where do I start?": ("init", "ask", "schema", "catalogue", "params", "walkthrough"),
+    "Does it fit, how fast is it, how long does it take and what does it cost?": (
+        *("design", "goodput", "compare", "prices", "report"),
+    ),
+    "Which plan is best, and what should change?": (
+        *("search", "spaces", "answer", "sweep", "front", "sensitivity", "scaling", "candidates"),
+    ),
+    "Can I see it and move its inputs?": ("lab", "page", "site"),
+    "What stands around it, and how is it started?": ("blueprint", "launch", "recipe", "trace"),
+    "Does the run do what was planned?": ("diagnose", "learn", "measure"),
+    "How right are the predictions?": ("predict", "validate"),
+    "How are many designs kept?": ("assess-many", "lock", "check", "diff", "mcp", "agents"),
+}
+FURTHER = "What else is installed?"
+
 
 def _commands() -> dict[str, EntryPoint]:
     """Every command by name, those of the core first, then those that packages beside it bring."""
@@ -81,9 +98,16 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, plugins.summary(entry)) for name, entry in _commands().items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        commands = _commands()
+        wide = max(map(len, commands))  # one column of names over all questions
+        placed = {name for names in QUESTIONS.values() for name in names}
+        further = {FURTHER: [name for name in commands if name not in placed]}
+        for question, names in (QUESTIONS | further).items():
+            rows = [(n.ljust(wide), plugins.summary(commands[n])) for n in names if n in commands]
+            if rows:
+                formatter.write(f"\n{question}\n")
+                with formatter.indentation():
+                    formatter.write_dl(rows)
 
 
 def _foreign(name: str, function: Any) -> click.Command:

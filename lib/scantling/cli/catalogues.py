@@ -88,9 +88,12 @@ def _cell(column: str, value: Any) -> str:
 @FILE
 @JSON
 def prices(file: str, as_json: bool) -> None:
-    """Prices of a device-hour by kind of rent: of the chip of the design in FILE, or of those in
-    your own table FILE.csv (columns item, value; kind, date, provider, source if you like), whose
-    quotes stand in the place of the catalogue's."""
+    """What a device-hour costs by kind of rent: for the chip of the design in FILE, or by your own
+    quotes in FILE.csv.
+
+    The columns of FILE.csv are item and value, and kind, date, provider and source if you like.
+    Its quotes take the place of the catalogue's.
+    """
 
     chip = None if file.endswith(".csv") else prepare(read(file)).cluster.accelerator.id
     rows = price_rows(chip) if chip else price_rows(table=file)

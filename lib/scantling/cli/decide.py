@@ -73,8 +73,8 @@ def axes_of(words: Iterable[str]) -> dict[str, list[Any]]:
 )
 @click.option("--measured", type=PATH, help="Read a filled-in file back and say which plan won.")
 def candidates(file: str, output: str | None, top: int, measured: str | None) -> int:
-    """Plans of FILE that differ in kind, for a short measured sweep; with --measured, what the
-    sweep says."""
+    """List plans of FILE that differ in kind, for a short measured sweep; with --measured, say what
+    the sweep showed."""
 
     a = possible(file)
     out = console()
@@ -120,8 +120,8 @@ def _swept(design: Design, measured: str, output: str | None, out: Console) -> N
 @FILE
 @JSON
 def diagnose(file: str, as_json: bool) -> int:
-    """The likely losses of the run that FILE's `measured` describes, most likely first, and what to
-    measure next."""
+    """Say why the run that FILE's `measured` describes is slow, most likely cause first, and what
+    to measure next."""
 
     a = possible(file, as_json)
     with blamed_on(file):
@@ -139,8 +139,8 @@ def diagnose(file: str, as_json: bool) -> int:
 @click.option("--scheduler", help="Address of a Dask scheduler; without it everything runs here.")
 @JSON
 def sweep(file: str, over: Sequence[str], scheduler: str | None, as_json: bool) -> None:
-    """Every combination of values of one or more fields of FILE: cluster.devices=4096,8192
-    job.global_batch=1024,2048."""
+    """Assess every combination of values of one or more fields of FILE, such as
+    cluster.devices=4096,8192 job.global_batch=1024,2048."""
 
     axes = axes_of(over)
     design = Design.read(file)
@@ -205,8 +205,8 @@ ON_LINES_OF_THEIR_OWN = (
 def answer(
     file: str, question: str, most_devices: int | None, any_chip: bool, as_json: bool
 ) -> None:
-    """A direct answer about FILE: longest-sequence, biggest-micro-batch, fewest-devices,
-    earliest-finish, largest-model, compute-budget, cheaper."""
+    """Answer a question about FILE: longest-sequence, biggest-micro-batch, fewest-devices,
+    earliest-finish, largest-model, compute-budget or cheaper."""
 
     design = read(file)
     if question == "cheaper":
@@ -316,8 +316,8 @@ def _cheaper(design: Design, any_chip: bool, as_json: bool) -> None:
 )
 @JSON
 def scaling(file: str, flops: float | None, target: float | None, as_json: bool) -> None:
-    """A budget of compute as model size and tokens by published scaling laws, and the days each
-    takes on FILE's machine; with --loss, the days of FILE's model to a loss."""
+    """Turn a budget of compute into model size and tokens by published scaling laws, with the days
+    on FILE's machine; with --loss, say the days of FILE's model to a loss."""
 
     if target is not None:
         _to_loss(read(file), target, as_json)
@@ -401,8 +401,8 @@ def _to_loss(design: Design, target: float, as_json: bool) -> None:
 )
 @JSON
 def sensitivity(file: str, key: str, as_json: bool) -> None:
-    """What a result hangs on: each input a realistic step down and up, the plan searched again for
-    each, the largest swing first."""
+    """Move each input a realistic step down and up, search the plan again, and list the largest
+    swing of the result first."""
 
     a = possible(file, as_json)
     numbers = {k: v for k, v in a.headline().items() if isinstance(v, (int, float))}
@@ -456,8 +456,8 @@ def _swing(key: str, row: Mapping[str, Any]) -> dict[str, str]:
 )
 @JSON
 def front(file: str, counts: str | None, every: bool, as_json: bool) -> None:
-    """The choices that no other beats in days, dollars, devices and memory headroom at once, over
-    device counts and plans."""
+    """List the choices that no other beats in days, dollars, devices and memory headroom at once,
+    over device counts and plans."""
 
     design = read(file)
     asked = [*map(_value, counts.split(","))] if counts else None

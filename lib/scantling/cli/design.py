@@ -56,7 +56,7 @@ def design(file: str, as_json: bool, everything: bool, wide: bool) -> int:
 @FILE
 @JSON
 def goodput(file: str, as_json: bool) -> int:
-    """Failures, checkpoint interval, goodput and spares of the design in FILE."""
+    """Work out failures, checkpoint interval, goodput and spares of the design in FILE."""
     a = possible(file, as_json)
     result: Living = named(a) | function("goodput")(a)
     if as_json:

@@ -78,8 +78,8 @@ def search(
     scheduler: str | None,
     progress: bool | None,
 ) -> int:
-    """The plans that fit the design in FILE, best first, and how many were rejected for which
-    reason.
+    """List the plans that fit the design in FILE, best first, and count those that each rule
+    rejected.
 
     Ctrl-C ends a search early with what it has looked at.
     """
@@ -249,8 +249,8 @@ def _untried(plans: Sequence[Mapping[str, Any]]) -> list[str]:
 @click.argument("file", required=False)
 @JSON
 def spaces(file: str | None, as_json: bool) -> None:
-    """The axes and values that a search tries: coarse (while dragging), default, wide; with FILE,
-    how many legal plans each has for it."""
+    """List the axes and values that a coarse, a default and a wide search try; with FILE, how many
+    legal plans each has for it."""
 
     listed = {name: described(name) for name in SPACES}
     counts = []
