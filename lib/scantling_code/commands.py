@@ -43,8 +43,8 @@ VIOLATED = EXIT["constraint-missed"]
 @JSON
 @click.option("--markdown", is_flag=True, help="Print for a pull request.")
 def diff(before: str, after: str | None, as_json: bool, markdown: bool) -> None:
-    """Say what B asks differently from A, and what that does to plan, verdict, memory, days, dollars
-    and goodput, by cause.
+    """Say what B asks differently from A, and what that does to plan, verdict, memory, days,
+    dollars and goodput, by cause.
 
     A and B are design files, git:REV:FILE (a file as a revision has it) or locks; without B, A is
     set against its lock. Each change is applied alone to A; what they do beyond their sum is the
@@ -220,7 +220,8 @@ def trace(file: str, output: str, force: bool, wide: bool) -> int:
     """Write the modelled step of the design in FILE as a trace for Perfetto and chrome://tracing.
 
     It holds the ranks of one pipeline with their streams of compute and communication, each slice
-    with its formula. The slices of the rank that sets the pace sum to the step's parts. Exit as `design`.
+    with its formula. The slices of the rank that sets the pace sum to the step's parts. Exit as
+    `design`.
     """
     check_new(output, force, [file])
     a = possible(file, space="wide" if wide else "default")
@@ -269,7 +270,8 @@ def assess_many(
     row for each.
 
     Columns of the table are fields such as cluster.devices. The designs are spread over Dask. A
-    row has the plan, the figures and the verdict, or the error. A run that is stopped (Ctrl-C) goes on where it was when the same command is given again.
+    row has the plan, the figures and the verdict, or the error. A run that is stopped (Ctrl-C)
+    goes on where it was when the same command is given again.
     Exit 0; 3 stopped; 2 the call is wrong.
     """
     if Path(output).suffix not in (".parquet", ".csv"):

@@ -17,6 +17,7 @@ def mcp(root: str) -> None:
     """Serve coding agents over the Model Context Protocol on standard input and output.
 
     Its tools read a brief, assess, search, compare, answer, propose fixes, diagnose, work out
-    goodput, explain a figure and write a kit. It reads files below the folder alone, runs no program, and writes only a kit, where told.
+    goodput, explain a figure and write a kit. It reads files below the folder alone, runs no
+    program, and writes only a kit, where told.
     """
     serve(root)

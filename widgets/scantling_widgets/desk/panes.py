@@ -23,7 +23,7 @@ from .form import Form
 from .pane import Pane
 from .session import Fields, Session
 
-_FIRST = "Move an input or take a suggestion: what it does, and what then takes most, is said here."
+_FIRST = "Move an input or take a change: this line tells what it did, and what takes most then."
 _FORMULAS = "Each part with its formula"
 _IDLE_S = 1.5  # without a change, until moves are tried
 
