@@ -5,6 +5,8 @@ from contextlib import contextmanager, nullcontext
 from math import isnan
 from os import cpu_count
 from pathlib import Path
+from signal import SIG_IGN, SIGINT, signal
+from threading import current_thread, main_thread
 from typing import Any
 
 import click
@@ -27,7 +29,7 @@ from .causes import Cause, of_inputs
 from .check import Checked, Rules, changed_designs, check as check_paths, designs_under
 from .diff import Difference, between, diff as diff_designs
 from .lock import ENDING, lock as lock_design, lock_path, read_lock, write_lock
-from .many import assess_many as assess_jobs, can_write, write_table
+from .many import FAILED, REFUSED, assess_many as assess_jobs, can_write, write_table
 from .provenance import inputs, moved
 from .snapshot import state
 from .sources import GIT, design_of, named
@@ -272,7 +274,7 @@ def assess_many(
     Columns of the table are fields such as cluster.devices. The designs are spread over Dask. A
     row has the plan, the figures and the verdict, or the error. A run that is stopped (Ctrl-C)
     goes on where it was when the same command is given again.
-    Exit 0; 3 stopped; 2 the call is wrong.
+    Exit 0; 3 stopped, or no row was assessed; 2 the call is wrong.
     """
     if Path(output).suffix not in (".parquet", ".csv"):
         raise DesignError("-o", output, "a name that ends in .parquet or .csv")
@@ -301,7 +303,7 @@ def assess_many(
     verdicts = [str(row["verdict"]) for row in rows]
     counted = ", ".join(f"{verdicts.count(v)} {v}" for v in dict.fromkeys(verdicts))
     click.echo(f"Wrote {several(len(rows), 'design')} to {plain(output, 200)}: {counted}")
-    return 0
+    return 0 if set(verdicts) - {REFUSED, FAILED} else VIOLATED
 
 
 @contextmanager
@@ -321,8 +323,23 @@ def _workers(scheduler: str | None, jobs: int | None) -> Iterator[Any]:
             "--jobs 1, or pip install 'scantling[dask]'",
             problem="needs Dask, which is not installed",
         ) from None
-    cluster = distributed.LocalCluster(  # type: ignore[no-untyped-call]  # without types
-        n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50
-    )
+    with _no_interrupts():
+        cluster = distributed.LocalCluster(  # type: ignore[no-untyped-call]  # without types
+            n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        )
     with cluster, distributed.Client(cluster) as client:  # type: ignore[no-untyped-call]  # likewise
         yield client
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Inside, processes that are started never notice Ctrl-C, which a terminal sends to all that it
+    runs: it is for the command alone."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal(SIGINT, SIG_IGN)
+    try:
+        yield
+    finally:
+        signal(SIGINT, before)

@@ -15,7 +15,7 @@ from typing import Any
 from scantling.api import DesignLike, designed
 from scantling.base.cells import spreadsheet_cell
 from scantling.base.errors import DesignError, plain
-from scantling.base.files import read_text, write_text, write_whole
+from scantling.base.files import read_bytes, read_text, write_text, write_whole
 from scantling.base.json import clean
 from scantling.base.records import record
 from scantling.catalogue.words import Axis
@@ -30,6 +30,7 @@ from .provenance import digest, inputs_hash
 from .snapshot import KEYS, state
 
 CHUNK = 8  # designs that one task takes
+MOST = 100_000  # designs of one table
 MAX_TABLE_BYTES = 200_000_000
 PARQUET, CSV = ".parquet", ".csv"
 FILE = "design"  # column of a table that names a file of its own
@@ -77,20 +78,23 @@ def jobs_of(source: str, base: DesignLike | None, over: Mapping[str, Iterable[An
         stated = iter([_job(source, design, {})])
     else:
         stated = _of_files([str(p) for p in designs_under([path])])
-    grid = [dict(zip(over, at)) for at in itertools.product(*over.values())]
+    axes = {field: list(values) for field, values in over.items()}
     jobs: list[Job] = []
     for one in stated:
-        for at in grid:
+        for at in itertools.product(*axes.values()):
             jobs.append(
                 Job(
                     number=len(jobs),
                     name=one.name,
                     data=one.data,
                     folder=one.folder,
-                    varied={**one.varied, **at},
+                    varied={**one.varied, **dict(zip(axes, at))},
                     error=one.error,
                 )
             )
+            if len(jobs) > MOST:
+                problem = "names too many designs"
+                raise DesignError(plain(source, 200), problem=problem, allowed=f"at most {MOST:,}")
     if not jobs:
         raise DesignError(plain(source, 200), problem="holds no design")
     return jobs
@@ -137,21 +141,41 @@ def _of_table(path: Path, base: DesignLike | None) -> Iterator[Job]:
 
 def _read_csv(path: Path) -> list[Row]:
     text = read_text(path, "a table with a column a field", MAX_TABLE_BYTES)
-    reader = csv.DictReader(io.StringIO(text))
     rows: list[Row] = []
-    for row in reader:
-        if None in row:
+    try:
+        head, *lines = csv.reader(io.StringIO(text))
+    except ValueError:  # not even a head
+        return []
+    except csv.Error as error:
+        raise DesignError(plain(path, 200), problem=f"is no CSV ({plain(error, 100)})") from None
+    _different(path, head)
+    for line in filter(None, lines):
+        if len(line) > len(head):
             problem = f"row {len(rows) + 1} has more cells than the header"
             raise DesignError(plain(path, 200), problem=problem)
-        rows.append({name: _cell(value) for name, value in row.items()})
+        rows.append(dict(zip(head, map(_cell, line))))
     return rows
 
 
-def _cell(text: str | None) -> Any:
-    """A cell as YAML has it; None where it is blank."""
-    if text is None or not text.strip():
+def _different(path: Path, head: Sequence[str]) -> None:
+    """Raises DesignError for two columns of one name, or one without a name."""
+    for name in head:
+        if not name.strip() or head.count(name) > 1:
+            raise DesignError(
+                plain(path, 200),
+                problem=f"has a column {plain(name, 100)!r} {head.count(name)} times",
+                allowed="columns with a name each, no two alike",
+            )
+
+
+def _cell(text: str) -> Any:
+    """A cell as YAML has it, as text where it is no YAML; None where it is blank."""
+    if not text.strip():
         return None
-    return design_yaml.load(text)
+    try:
+        return design_yaml.load(text)
+    except DesignError:
+        return text
 
 
 def _arrow(what: str) -> tuple[Any, Any]:
@@ -170,25 +194,22 @@ def _arrow(what: str) -> tuple[Any, Any]:
 
 
 def _read_parquet(path: Path) -> list[Row]:
+    content = read_bytes(path, "a Parquet table", MAX_TABLE_BYTES)
     _, parquet = _arrow(plain(path, 200))
     try:
-        rows: list[Row] = parquet.read_table(path).to_pylist()
+        table = parquet.read_table(io.BytesIO(content))
     except (OSError, ValueError) as error:
         raise DesignError(
             plain(path, 200), problem=f"is no Parquet table ({plain(error, 100)})"
         ) from None
+    _different(path, table.column_names)
+    rows: list[Row] = table.to_pylist()
     return rows
 
 
 def assess_job(job: Job, space: str) -> Row:
     """The row of one design. Whatever goes wrong with it stands in its row."""
-    row: Row = {
-        "number": job.number,
-        "design": job.name,
-        **job.varied,
-        "verdict": REFUSED,
-        "error": job.error or None,
-    }
+    row = _begun(job, REFUSED, job.error)
     if job.error:
         return row
     try:
@@ -202,7 +223,7 @@ def assess_job(job: Job, space: str) -> Row:
         return row | {"verdict": FAILED, "error": f"{type(error).__name__}: {plain(error, 300)}"}
     plan = now.plan or {}
     row |= {"name": now.name, "verdict": now.verdict, "missed": "; ".join(now.missed) or None}
-    row |= {f"plan.{field}": plan.get(field) for field in PLAN}
+    row |= {f"plan.{x}": plan.get(x, job.varied.get(f"plan.{x}")) for x in PLAN}
     for key in KEYS:
         figure = now.figures.get(key)
         row[key] = None if figure is None else figure.value
@@ -224,15 +245,10 @@ def _rows(jobs: Sequence[Job], space: str, kit: str) -> list[tuple[str, Row]]:
     return [(job.key, assess_job(job, space)) for job in jobs]
 
 
-def _of_dead(job: Job) -> Row:
-    """The row of a design whose workers died with it in hand."""
-    return {
-        "number": job.number,
-        "design": job.name,
-        **job.varied,
-        "verdict": FAILED,
-        "error": "the workers that held it died: memory?",
-    }
+def _begun(job: Job, verdict: str, error: str) -> Row:
+    """The columns that every row has, whatever those of a table are called."""
+    first: Row = {"number": job.number, "design": job.name}
+    return {**first, **job.varied, **first, "verdict": verdict, "error": error or None}
 
 
 def assess_many(
@@ -289,7 +305,7 @@ def assess_many(
         dead: list[tuple[Any, ...]] = []  # one after the other: it is the job's own doing
         across(_rows, [([job], space, kit)], scheduler, None, 1, 1, arrived, dead.append)
         if dead:
-            done[job.key] = _of_dead(job)
+            done[job.key] = _begun(job, FAILED, "the workers that held it died: memory?")
     return [done[job.key] for job in jobs if job.key in done]
 
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 from scantling.base.errors import DesignError
@@ -136,6 +141,21 @@ def test_tables_are_written_and_read_back(tmp_path, file):
         ["wrong.csv", "-o", "a.csv"],
         ["bad.parquet", "-o", "a.csv"],
         ["run.yaml", "-o", "a.csv", "--scheduler", "tcp://127.0.0.1:1"],
+        ["twice.csv", "--base", "run.yaml", "-o", "a.csv"],
+        ["nameless.csv", "--base", "run.yaml", "-o", "a.csv"],
+        ["long.csv", "--base", "run.yaml", "-o", "a.csv"],
+        ["empty.csv", "--base", "run.yaml", "-o", "a.csv"],
+        ["absent.parquet", "-o", "a.csv"],
+        ["pipe.parquet", "-o", "a.csv"],
+        ["run.csv", "--base", "run.yaml", "-o", "run.csv", "--force"],
+        ["run.yaml", "-o", "folder.csv", "--force"],
+        ["run.yaml", "-o", "absent/a.csv"],
+        ["run.yaml", "-o", "b.csv"],  # whose rows are kept in a folder
+        ["run.yaml", "-o", "a.csv", *("--over", "job.seq_len=1,2") * 2],
+        [
+            *("run.yaml", "-o", "a.csv"),
+            *(w for f in "abcdef" for w in ("--over", f"{f}={'1,' * 9}1")),
+        ],
     ],
 )
 def test_a_wrong_call_is_one_line(tmp_path, file, monkeypatch, capsys, arguments):
@@ -145,12 +165,81 @@ def test_a_wrong_call_is_one_line(tmp_path, file, monkeypatch, capsys, arguments
     (tmp_path / "table.csv").write_text("cluster.devices\n8\n")
     (tmp_path / "wrong.csv").write_text("a,b\n1,2,3\n")
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
+    (tmp_path / "twice.csv").write_text("job.seq_len,job.seq_len\n1,2\n")
+    (tmp_path / "nameless.csv").write_text("job.seq_len,\n1,2\n")
+    (tmp_path / "long.csv").write_text(f"job.seq_len\n{'1' * 200_000}\n")
+    (tmp_path / "empty.csv").write_text("")
+    os.mkfifo(tmp_path / "pipe.parquet")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "b.csv.partial").mkdir()
     if arguments[0] == "bad.parquet":
         pytest.importorskip("pyarrow")
     assert main(["assess-many", *arguments, "--jobs", "1"]) == 2
     said = capsys.readouterr().err.strip()
     assert "Traceback" not in said and said.splitlines()[-1].startswith("scantling: ")
-    assert (tmp_path / "run.csv").read_text() == "kept" and not (tmp_path / "a.csv").exists()
+    assert (tmp_path / "run.csv").read_text() == "kept"
+    assert not (tmp_path / "a.csv").exists() and not list(tmp_path.glob("*.part"))
+
+
+def test_columns_of_a_table_take_no_other_s_place(tmp_path, file):
+    """Names of columns that rows have anyway, a cell that is no YAML, a pinned field of a design
+    that fits nowhere."""
+    table = tmp_path / "table.csv"
+    table.write_text(
+        "plan.tp,number,verdict,cluster.host_memory_gb,cluster.nvme_gb,model,cluster.devices\n"
+        "2,,,,,,\n,7,fine,,,,\n,,,,,@a: [,\n2,,,8,0,llama-3.1-405b,8\n"
+    )
+    rows = assess_many(str(table), base=file, space="coarse")
+    assert [row["number"] for row in rows] == [0, 1, 2, 3]
+    verdicts = ["feasible", "refused", "refused", "impossible"]
+    assert [row["verdict"] for row in rows] == verdicts
+    assert rows[0]["plan.tp"] == rows[3]["plan.tp"] == 2 and "'@a: ['" in rows[2]["error"]
+
+
+def test_where_no_row_is_a_design_the_table_says_so(tmp_path, file, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    call = ["assess-many", "run.yaml", "-o", "a.csv", "--over", "job.luck=1,2", "--jobs", "1"]
+    assert main(call) == 3
+    assert ["luck" in row["error"] for row in rows_of(tmp_path / "a.csv")] == [True, True]
+
+
+def test_parquet_without_its_package_is_one_line(tmp_path, file, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    assert main(["assess-many", "run.yaml", "-o", "a.parquet", "--jobs", "1"]) == 2
+    said = capsys.readouterr().err
+    assert "scantling[many]" in said and said.count("\n") == 1
+    assert not list(tmp_path.glob("a.parquet*"))
+
+
+@pytest.mark.slow
+def test_an_interrupt_reaches_the_command_alone_and_the_run_goes_on(tmp_path, file):
+    """A terminal sends Ctrl-C to the workers as well."""
+    pytest.importorskip("distributed")
+    over = "cluster.devices=" + ",".join(str(8 * n) for n in range(1, 61))
+    call = ["assess-many", "run.yaml", "-o", "a.csv", "--over", over, "--space", "coarse"]
+    codes = []
+    for interrupted in (True, False):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scantling", *call, "--jobs", "2"],
+            cwd=tmp_path,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        partial = tmp_path / "a.csv.partial"
+        while interrupted and not (partial.exists() and partial.read_text().count("\n") > 4):
+            assert process.poll() is None, process.communicate()
+            time.sleep(0.1)
+        if interrupted:
+            os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=300)
+        codes.append(process.returncode)
+        assert "Traceback" not in said and partial.exists() == interrupted
+    assert codes == [3, 0]
+    devices = [int(row["cluster.devices"]) for row in rows_of(tmp_path / "a.csv")]
+    assert devices == [8 * n for n in range(1, 61)]
 
 
 @pytest.mark.slow

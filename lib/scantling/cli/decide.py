@@ -42,13 +42,15 @@ def _value(word: str) -> Any:
 
 def axes_of(words: Iterable[str]) -> dict[str, list[Any]]:
     """{field: values} of words like cluster.devices=4096,8192."""
-    axes = {}
+    axes: dict[str, list[Any]] = {}
     for word in words:
         field, equals, values = word.partition("=")
         if not equals or not values:
             raise DesignError(
                 word, allowed="field=value,value,…", problem="is no field with values"
             )
+        if field in axes:
+            raise DesignError(word, problem=f"names {field} again", allowed="each field once")
         axes[field] = [*map(_value, values.split(","))]
     return axes
 
