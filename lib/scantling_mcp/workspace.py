@@ -22,12 +22,14 @@ class Workspace:
 
     def path(self, name: str, field: str) -> Path:
         """A path below the folder, links followed. Raises DesignError for any other."""
-        if not name or "\0" in name:
+        if not name or not name.isprintable():
             raise DesignError(field, name, _INSIDE)
         try:
             path = (self.root / name).resolve()
+            path.exists()
         except (OSError, RuntimeError) as error:  # a name too long, links in a circle
-            raise DesignError(field, name, _INSIDE, problem=plain(error, 100)) from None
+            problem = plain(getattr(error, "strerror", None) or error, 100)
+            raise DesignError(field, name, _INSIDE, problem=problem) from None
         if path != self.root and not path.is_relative_to(self.root):
             raise DesignError(field, name, _INSIDE, problem="is outside it")
         return path
@@ -36,6 +38,7 @@ class Workspace:
         """The design that the path of a file, the text of one or its fields say; the files that it
         names are below the folder too."""
         if isinstance(stated, Mapping):
+            design_yaml.bounded(stated)
             return self._checked(dict(stated), self.root)
         if "\n" in stated or stated.lstrip().startswith("{"):
             return self._checked(design_yaml.load(stated), self.root)

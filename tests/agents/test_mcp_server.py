@@ -37,6 +37,11 @@ def root(tmp_path_factory) -> Path:
     (top / "secret.json").write_text('{"hidden_size": 1}')
     (folder / "link.yaml").symlink_to(top / "secret.yaml")
     (folder / "loop.yaml").symlink_to(folder / "loop.yaml")
+    (folder / "endless.yaml").symlink_to("/dev/zero")
+    (folder / "gone.yaml").symlink_to("nowhere")
+    (folder / "outside").symlink_to(top)
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "huge.yaml").write_text(f"name: {'x' * 2_000_000}")
     Design.from_data(BASE).write(folder / "run.yaml")
     Design.from_data(BASE | {"constraints": {"deadline_days": 1}}).write(folder / "missed.yaml")
     return folder
@@ -131,6 +136,17 @@ WRONG = [
     ("assess", {"design": "/etc/passwd"}, "design"),
     ("assess", {"design": "link.yaml"}, "design"),
     ("assess", {"design": "loop.yaml"}, "design"),
+    ("assess", {"design": "endless.yaml"}, "design"),
+    ("assess", {"design": "gone.yaml"}, "design"),
+    ("assess", {"design": "outside/secret.yaml"}, "design"),
+    ("assess", {"design": "run.yaml/../../secret.yaml"}, "design"),
+    ("assess", {"design": "pipe.yaml"}, "design"),
+    ("assess", {"design": "huge.yaml"}, "design"),
+    ("assess", {"design": "file:///etc/passwd"}, "design"),
+    ("assess", {"design": {f"k{i}": i for i in range(100_000)}}, ""),
+    ("assess", {"design": {**BASE, "model": {"hf_config": "pipe.yaml"}}}, "model.hf_config"),
+    ("assess", {"design": {**BASE, "model": {"hf_config": "endless.yaml"}}}, "model.hf_config"),
+    ("assess", {"design": {**BASE, "calibration": "outside/secret.yaml"}}, "calibration"),
     ("assess", {"design": "."}, ""),
     ("assess", {"design": "a\0b"}, "design"),
     ("assess", {"design": "x" * 5000}, "design"),
@@ -173,6 +189,10 @@ WRONG = [
     ("kit", {"design": "run.yaml", "to": "megatron", "folder": "../out"}, "folder"),
     ("kit", {"design": "run.yaml", "to": "megatron", "folder": "/var/out"}, "folder"),
     ("kit", {"design": "run.yaml", "to": "megatron", "folder": "."}, "folder"),
+    ("kit", {"design": "run.yaml", "to": "megatron", "folder": "outside/kit"}, "folder"),
+    ("kit", {"design": "run.yaml", "to": "megatron", "folder": "k" * 300}, "folder"),
+    ("kit", {"design": "run.yaml", "to": "megatron", "folder": "kits\nls"}, "folder"),
+    ("kit", {"design": "run.yaml", "to": "megatron", "folder": "run.yaml/kit"}, ""),
     ("kit", {"design": "run.yaml", "to": "megatron; ls", "folder": "kits/two"}, "--to"),
     ("kit", {"design": "missed.yaml", "to": "nothing", "folder": "kits/two"}, "--to"),
     ("shell", {"command": "ls"}, "tool"),
@@ -218,6 +238,9 @@ def test_resources_are_read_and_others_refused(root):
                 "report/%2e%2e/secret.yaml",
                 "report//etc/passwd",
                 "report/link.yaml",
+                "report/pipe.yaml",
+                "report/outside/secret.yaml",
+                "report/",
                 "report/a\nb: 1",
                 "nothing",
             ):

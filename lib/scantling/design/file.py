@@ -227,3 +227,18 @@ def _dumped(data: Any, width: int, flow: bool | None) -> str:
         default_flow_style=flow,
     )
     return text
+
+
+def bounded(data: Any) -> None:
+    """Raises DesignError for plain data that no file may hold: too many values, or too deep."""
+    level, items, depth = [data], 0, 0
+    while level:
+        items, depth = items + len(level), depth + 1
+        if items > MAX_ITEMS:
+            raise DesignError("", problem=f"holds more than {MAX_ITEMS:,} values")
+        if depth > MAX_DEPTH:
+            raise DesignError("", problem=f"nests deeper than {MAX_DEPTH} levels")
+        parts = (
+            v.values() if isinstance(v, dict) else v for v in level if isinstance(v, (dict, list))
+        )
+        level = [value for part in parts for value in part]
