@@ -45,6 +45,21 @@ def test_a_field_that_is_missing_because_another_is_misspelt_is_not_named_again(
 def test_names_that_no_catalogue_has_are_said_together():
     text = "model: llama-3.1-8x\ncluster: {accelerator: h100x, devices: 8}\njob: {}\n"
     assert set(_errors(text)) == {"model", "cluster.accelerator"}
+    text = (
+        "model: llama-3.1-8bb\n"
+        "cluster: {accelerator: h100-smx, devices: 8, scale_out: ib-ndx, node: dgx-h1000,"
+        " storage: superpod-beter}\n"
+        "job: {}\nstack: megatron-cor\nreliability: {preset: llama4}\n"
+    )
+    assert {field: error.nearest for field, error in _errors(text).items()} == {
+        "model": "llama-3.1-8b",
+        "cluster.accelerator": "h100-sxm",
+        "cluster.scale_out": "ib-ndr",
+        "cluster.node": "dgx-h100",
+        "cluster.storage": "superpod-better",
+        "stack": "megatron-core",
+        "reliability.preset": "llama3",
+    }
 
 
 @pytest.mark.parametrize(
@@ -85,6 +100,7 @@ def test_the_desk_marks_each_beside_its_input():
         assert field in panel.text_status.value
         assert "not a number" in desk.controls.form.field(field)["fault"]
     assert "alert" in panel.text_status.value
+    assert "2 further faults are named beside the inputs" in desk.headline.line.value
 
 
 def test_a_link_is_read_wherever_a_file_is(tmp_path, capsys):

@@ -161,9 +161,9 @@ def failure_presets() -> dict[str, FailurePreset]:
     return indexed(filled(FailurePreset, rows("failure_presets"), ("worked_out",)))
 
 
-def failure_preset(name: str) -> FailurePreset:
+def failure_preset(name: str, field: str = "reliability.preset") -> FailurePreset:
     """The published fleet of that name. Raises DesignError naming the known ones."""
-    return find(failure_presets(), name, "reliability.preset", "a failure preset")
+    return find(failure_presets(), name, field, "a failure preset")
 
 
 def optimizers() -> dict[str, Optimizer]:

@@ -9,8 +9,9 @@ from pydantic_core import ErrorDetails
 
 from ..base.errors import DesignError, closest
 from ..base.typed import currency
-from ..catalogue import accelerator, fabric
+from ..catalogue import accelerator, fabric, failure_preset, node, storage
 from ..catalogue.models.entries import entry
+from ..catalogue.stacks import named_stack
 from .fields import FieldFacts
 from .file import number_text
 from .paths import fields_at
@@ -49,13 +50,19 @@ def all_errors(
 
 
 def unknown_names(data: Mapping[str, Any]) -> Iterator[DesignError]:
-    """An error for each chip, fabric and model of a design's data that no catalogue has."""
-    cluster = data.get("cluster")
-    cluster = cluster if isinstance(cluster, Mapping) else {}
+    """An error for each name in a design's data that its catalogue does not have."""
+    cluster, reliability = (
+        section if isinstance(section := data.get(name), Mapping) else {}
+        for name in ("cluster", "reliability")
+    )
     names: tuple[tuple[str, Any, Callable[[str, str], object]], ...] = (
         ("model", data.get("model"), entry),
         ("cluster.accelerator", cluster.get("accelerator"), accelerator),
         ("cluster.scale_out", cluster.get("scale_out"), fabric),
+        ("cluster.node", cluster.get("node"), node),
+        ("cluster.storage", cluster.get("storage"), storage),
+        ("stack", data.get("stack"), named_stack),
+        ("reliability.preset", reliability.get("preset"), failure_preset),
     )
     for field, name, look_up in names:
         if not isinstance(name, str):

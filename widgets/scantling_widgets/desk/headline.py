@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from scantling.advise.explanation import Opened, inputs
 from scantling.base.quantities.quantity import quantity
-from scantling.base.show import seconds
+from scantling.base.show import seconds, several
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, figure_texts
 from scantling.verdict.texts import cured, verdict_sentence
@@ -218,7 +218,10 @@ def message(figures: Figures, refusal: Refusal | None = None) -> tuple[str, str,
     """(state, bold start, sentence): what is most worth knowing about this design right now. All of
     it is the library's text."""
     if refusal is not None:
-        return "bad", "Input rejected;", f"showing the last valid design. {refusal.text}."
+        count = len(refusal.others or {})
+        faults = several(count, "further fault is", "further faults are")
+        more = f" {faults} named beside the inputs." if count else ""
+        return "bad", "Input rejected;", f"showing the last valid design. {refusal.text}.{more}"
     known = VERDICTS.get(str(figures.get("verdict")))
     if known is not None and known.id == "impossible":
         verdict = verdict_sentence(figures)

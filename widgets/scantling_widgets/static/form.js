@@ -188,6 +188,7 @@ kinds.form = ({ model, el, draw, part }) => {
       row.classList.toggle("sd-wrong", Boolean(wrong));
       control.setAttribute("aria-invalid", wrong ? "true" : "false");
       if (wrong) control.setAttribute("aria-describedby", fault.id); else control.removeAttribute("aria-describedby");
+      if (wrong && wrong !== fault.textContent && row.closest("details")) row.closest("details").open = true;
       fault.textContent = wrong;
       row.showTyped?.();
     });

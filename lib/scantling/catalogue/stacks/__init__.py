@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...base.errors import CatalogueError
+from ...base.errors import CatalogueError, DesignError, closest
 from ...base.extensions import files
 from ...base.files import csv_rows, yaml_of
 from ...base.records import Lines, record
@@ -164,6 +164,17 @@ def every_stack() -> dict[str, Stack]:
 def stacks() -> dict[str, Stack]:
     """All named stacks, by name."""
     return {name: stack for name, stack in every_stack().items() if name != GENERIC}
+
+
+def named_stack(name: str, field: str = "stack") -> Stack:
+    """The stack of that name. Raises DesignError with the nearest where there is none."""
+    known = stacks()
+    if name not in known:
+        nearest = closest(name, known)
+        raise DesignError(
+            field, name, list(known), nearest, problem="is not a stack of the catalogue"
+        )
+    return known[name]
 
 
 def stack(name: str | None) -> Stack:
