@@ -32,7 +32,7 @@ from scantling_kits.misfits import hard_gaps
 from scantling_kits.rank_state import state_bytes
 from scantling_kits.run_guide import bus_rates
 from scantling_site import part
-from scantling_widgets.desk.headline import cards
+from scantling_widgets.desk.headline import cards, explanation
 from scantling_widgets.desk.session import Session
 from scantling_widgets.quantity_texts import at, show, withheld
 from scantling_widgets.report import Report
@@ -260,6 +260,36 @@ def _numbers(data, path="") -> dict:
     for key, value in parts:
         found |= _numbers(value, f"{path}.{key}")
     return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["llama-3.1-405b", "case-6-100k-gpus"])
+def test_design_goodput_and_desk_print_one_pair(name, capsys):
+    """Likely and promised days and dollars, to the letter."""
+    path = ROOT / f"gallery/designs/{name}.yaml"
+    session = Session(Design.read(path))
+    pairs = []
+    for at_most in ("", "_high"):
+        figures = session.now.figures["likely"]
+        pairs.append([show(f"likely.{k}", figures[k + at_most]) for k in ("days", "cost_usd")])
+    likely, promised = pairs
+    command(["design", str(path)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"likely {likely[0]} (" in said and f"), {likely[1]} (" in said
+    assert f"to promise: {', '.join(promised)};" in said
+    command(["goodput", str(path)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert (
+        f"Likely {', '.join(likely)}; to promise, kept in nine of ten runs: {', '.join(promised)}"
+        in said
+    )
+    assert [
+        f"{card['value']} {card['unit']}".strip()
+        for card in cards(session.now.figures)
+        if "likely" in card["key"]
+    ] == likely
+    for key, promise in zip(("likely.days", "likely.cost_usd"), promised, strict=True):
+        assert dict(explanation(session, key)["lines"])["To promise"].startswith(f"{promise}, ")
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 from scantling.advise.design_json import as_dict
 from scantling.advise.extremes import fewest_devices
 from scantling.advise.fixes import cheaper
+from scantling.advise.frontier import front
 from scantling.advise.saving import WORTH, saving
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
@@ -82,3 +83,33 @@ def test_cheaper_reaches_the_fewest_devices():
     fewest = fewest_devices(d)
     alone = [row for row in cheaper(assess(d)) if row["set"].keys() == {"cluster.devices"}]
     assert min(row["cost_usd"] for row in alone) <= fewest["cost_usd"] * 1.005
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("chip", "devices", "size", "tokens", "days"),
+    [
+        ("h100-sxm", 512, 30e9, 4e12, 60),
+        ("a100-80-sxm", 512, 13e9, 1e12, 30),
+        ("mi300x", 1024, 34e9, 6e12, 75),
+    ],
+)
+def test_cheaper_front_and_fewest_devices_agree(chip, devices, size, tokens, days):
+    """The cheapest number of the same devices within a deadline is one, in likely dollars."""
+    d = Design.from_data(
+        {
+            "model": {"size": size},
+            "cluster": {"accelerator": chip, "devices": devices},
+            "job": {"tokens": tokens},
+            "constraints": {"deadline_days": days},
+        }
+    )
+    alone = [row for row in cheaper(assess(d)) if row["set"].keys() == {"cluster.devices"}]
+    least = alone[0]
+    within = [row for row in front(d) if row["likely"]["days"] <= days]
+    best = min(within, key=lambda row: row["likely"]["cost_usd"])
+    assert best["devices"] == least["set"]["cluster.devices"]
+    assert best["likely"]["cost_usd"] == pytest.approx(least["likely"]["cost_usd"], rel=0.02)
+    fewest = fewest_devices(d)
+    assert least["likely"]["cost_usd"] <= fewest["likely"]["cost_usd"] * 1.001
+    assert fewest["devices"] in [row["set"]["cluster.devices"] for row in alone]

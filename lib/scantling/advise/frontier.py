@@ -72,7 +72,7 @@ def plan_front(search: Search) -> Array:
 
 def fronts(designs: Sequence[Design], *, progress: Progress | None = None) -> list[Row]:
     """Designs on the front of (days, dollars, devices, memory used), fastest first: [{design, days,
-    cost_usd, devices, memory_share, verdict, plan}].
+    cost_usd, likely, devices, memory_share, verdict, plan}].
 
     designs : changed copies of one design, with tokens. Where no price is known, device-hours stand
     in for dollars (the machine is the same).
@@ -130,12 +130,17 @@ def _choices(assessment: Assessment, days: float) -> Iterator[Row]:
     have = assessment.resolved.cluster.devices
     alone = len(assessment.phases) == 1 and not assessment.resolved.measured
     cost = assessment.cost_usd
+    likely = assessment.likely
     for row in plan_front(search).tolist() if alone else [chosen.row]:
         ratio = float(search.step_s[row] / search.step_s[chosen.row])
         yield {
             "design": assessment.design,
             "days": days * ratio,
             "cost_usd": (days * 24 * have if cost is None else cost) * ratio,
+            "likely": {
+                "days": None if likely.days is None else likely.days * ratio,
+                "cost_usd": None if likely.cost_usd is None else likely.cost_usd * ratio,
+            },
             "priced": cost is not None,
             "devices": have,
             "memory_share": float(search.total_bytes[row] / chosen.memory.capacity),

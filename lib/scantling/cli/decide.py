@@ -239,11 +239,14 @@ def answer(
 
 
 def _in_words(reply: Mapping[str, Any]) -> str:
-    """An answer in words, what bounds it, and its plan, on a line each."""
+    """An answer in words, what bounds it, and its plan, on a line each; days and dollars are the
+    likely ones where they are known."""
+    likely = reply.get("likely") or {"days": None}
+    undisturbed = () if likely["days"] is None else ("days", "cost_usd")
     words = [
         _figure(key, value)
         for key, value in reply.items()
-        if value is not None and key not in ON_LINES_OF_THEIR_OWN
+        if value is not None and key not in ON_LINES_OF_THEIR_OWN and key not in undisturbed
     ]
     words += [f"{percent(reply['memory_share'], 0)} of the memory", VERDICTS[reply["verdict"]].name]
     words += [reply["source"]] if "source" in reply else []
@@ -482,10 +485,12 @@ def front(file: str, counts: str | None, every: bool, as_json: bool) -> None:
 
 
 def _point(p: Mapping[str, Any]) -> dict[str, str]:
-    """A choice of the front as a row of a table; without a price its device-hours."""
+    """A choice of the front as a row of a table: its likely days and dollars; without a price its
+    device-hours, undisturbed."""
+    likely = p["likely"]
     return {
-        "days": days(p["days"]),
-        "cost": usd(p["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h",
+        "days, likely": days(likely["days"]),
+        "cost": usd(likely["cost_usd"]) if p["priced"] else f"{p['cost_usd']:,.0f} h",
         "devices": f"{p['devices']:,}",
         "memory": percent(p["memory_share"], 0),
         "verdict": p["verdict"],

@@ -325,6 +325,9 @@ def explanation(
     )
     if verdict:
         out["lines"] += _deciding(figures)
+    if key in ("likely.days", "likely.cost_usd") and at(figures, f"{key}_high") is not None:
+        kept = f"{show(key, at(figures, f'{key}_high'))}, which nine of ten drawn runs keep"
+        out["lines"].append(("To promise", kept))
     prices = [at(figures, f"cost.cost_usd_{end}") for end in ("low", "high")]
     if key == "likely.cost_usd" and None not in prices:
         of = quantity_texts.band_of("cost.cost_usd")
