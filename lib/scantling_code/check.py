@@ -11,11 +11,13 @@ from typing import Any
 
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import read_text
+from scantling.base.plugins import function
 from scantling.base.quantities.quantity import show
 from scantling.base.records import Known, record
 from scantling.base.show import percent
 from scantling.design import file as design_yaml
 from scantling.design.design import Design
+from scantling.design.methods import PLANNER, is_posttraining, method_of
 from scantling.verdict.assess import assess
 from scantling.verdict.assessment import Assessment
 from scantling.verdict.limits import unfit, violations
@@ -166,6 +168,8 @@ def check_one(path: str, rules: Rules) -> Checked:
     locked = lexists(lock_file)
     try:
         design = Design.read(path)
+        if is_posttraining(design):
+            return _posttrained(path, design, rules, locked)
         assessment = assess(design)
     except DesignError as error:
         finding = Finding(kind=Kind.REFUSED, text=_short(error, path), field=error.field)
@@ -191,6 +195,20 @@ def check_one(path: str, rules: Rules) -> Checked:
     else:
         findings += _moved(recorded, assessment, rules.tolerance)
     return Checked(path=path, verdict=now.verdict, findings=tuple(findings), locked=True)
+
+
+def _posttrained(path: str, design: Design, rules: Rules, locked: bool) -> Checked:
+    """A design that tunes a trained model, before its constraints: it has no lock."""
+    answer = function(PLANNER)(design)
+    findings: list[Finding] = []
+    if not met(answer.verdict):
+        text = f"{VERDICTS[answer.verdict].name}: {_listed([*map(without_lead, answer.limits)])}"
+        findings.append(Finding(kind=Kind.CONSTRAINT, text=text))
+    if locked or rules.locked:
+        text = f"is {method_of(design)}, and locks are of pre-training alone"
+        kind = Kind.REFUSED if locked else Kind.UNLOCKED
+        findings.append(Finding(kind=kind, text=text, field="job.method"))
+    return Checked(path=path, verdict=answer.verdict, findings=tuple(findings), locked=locked)
 
 
 def _short(error: DesignError, path: str) -> str:
