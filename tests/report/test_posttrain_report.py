@@ -69,6 +69,16 @@ def test_a_policy_names_both_sides_and_what_to_promise():
         assert one.change in text.lower() or one.change in text
 
 
+def test_page_one_decides_as_that_of_a_pre_training_does():
+    for name in NAMES:
+        front = spoken(name).partition("Decided")[0]
+        assert "Go. Feasible" in front and "Recommended: " in front
+    design = Design.read(gallery.tuned()["qwen3-32b-grpo-64-h100"])
+    late = report.of(design.change({"constraints.deadline_days": 0.1}))
+    front = Page(document(Markup(late.html()), title="late", date="2026-11-29")).text
+    assert "No-go. Constraint violated" in front and "Not recommended as asked" in front
+
+
 def test_what_is_not_known_is_asked_for_on_the_first_page():
     """The source of this run prints no length of a sample, and no end of the run."""
     text = spoken("llama-3-70b-lora-8-h100")

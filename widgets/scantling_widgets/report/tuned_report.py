@@ -8,6 +8,7 @@ from markupsafe import Markup
 from scantling.base.displayed import Html
 from scantling.base.show import days, params, percent, seconds, several, share, size, usd
 from scantling.verdict.texts import verdict_sentence
+from scantling.verdict.verdicts import met
 from scantling_posttrain.answer_lines import goodput_text, memory_text, rollout_text, step_text
 from scantling_posttrain.posttrained import Posttrained
 from scantling_posttrain.texts import PARTS, PHASES
@@ -33,7 +34,7 @@ from .blocks import (
 from .order import ORDER
 from .phrases import sentence, upfirst, whole
 from .sections.evidence import given
-from .sections.summary import REFUSAL, limits
+from .sections.summary import REFUSAL, decision, limits
 from .view import FRONT, headline, plain
 
 _WORDS = "<part of a design report>"
@@ -113,19 +114,30 @@ def machine(t: Posttrained) -> str:
 
 # ---------------------------------------------------------------- the first page
 def verdict(t: Posttrained) -> Section:
-    """The verdict, the plan, what can be promised, the headline figures, what binds and what has to
-    be settled first."""
+    """Go, change or no-go, the plan, what can be promised, the headline figures, what binds and
+    what has to be settled first."""
     a = t.as_dict()
     told = verdict_sentence(a)
     blocks: list[Block] = [
-        Paragraph(text=line(strong(told.name), f": {told.reason}."), css=f"verdict {told.tone}"),
-        Paragraph(text=line(strong("Recommended"), f": {plan_text(t)}."), css="recommended"),
+        Paragraph(
+            text=line(strong(f"{decision(a)}. {told.name}"), f": {told.reason}."),
+            css=f"verdict {told.tone}",
+        ),
+        Paragraph(text=recommended(t), css="recommended"),
         Bullets(items=promises(t), css="promise"),
         Tiles(tiles=headline(a)),
     ]
     blocks += limits("Limits", t.limits[:FRONT])
     blocks += listed("To be settled first", t.asks)
     return Section(id="verdict", blocks=blocks)
+
+
+def recommended(t: Posttrained) -> Markup:
+    """The plan, and whether it is to be run as it is asked for."""
+    if met(t.verdict):
+        return line(strong("Recommended"), f": {plan_text(t)}.")
+    no = strong("Not recommended as asked")
+    return line(no, f", and no other design was tried. The best plan of this one: {plan_text(t)}.")
 
 
 def plan_text(t: Posttrained) -> str:
