@@ -159,7 +159,12 @@ def tail_of(spread: float) -> str:
 def why_layout(best: Layout, found: Sequence[Layout], r: Rollout) -> Lines:
     """Why trainer and engine stand as they do."""
     times = best.phases
-    lines = [f"{layout_words(best)}: the fastest of {several(len(found), 'layout')} that hold both"]
+    among = (
+        f"the fastest of {len(found):,} layouts that hold"
+        if found[1:]
+        else "the only one tried that holds"
+    )
+    lines = [f"{layout_words(best)}: {among} both"]
     if best.lag and not best.colocated:
         trainer, engine = float(times.trainer), float(times.engine)
         longer_side = "the engine" if engine > trainer else "the trainer"

@@ -265,7 +265,7 @@ def _figure(key: str, value: Any) -> str:
         case "devices":
             return f"{value:,} devices"
         case "tokens":
-            return f"{value:.3g} tokens"
+            return f"{params(value)} tokens"
         case "tokens_per_param":
             return f"{value:.3g} tokens a parameter"
         case "compute_flops":
