@@ -257,7 +257,8 @@ def _figure(key: str, value: Any) -> str:
     """A figure of an answer, with what it counts."""
     match key:
         case "likely":
-            return f"likely {texts.pair(value['days'], value['cost_usd'])}"
+            run = texts.pair(value["days"], value["cost_usd"])
+            return run if value["days"] is None else f"likely {run}"
         case "seq_len":
             return f"{value:,} tokens a sequence"
         case "micro_batch":

@@ -1,10 +1,11 @@
 """What a move did, in one sentence, and the moves that are worth trying next."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import inf
+from math import inf, isclose
 from typing import Any, NamedTuple
 
 from scantling.advise import candidates, comparison
+from scantling.base.show import is_number, params, several
 from scantling.catalogue.words import StepPart
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
@@ -13,7 +14,7 @@ from scantling.verdict.verdicts import met
 
 from ..charts.palette import STEP
 from ..quantity_texts import fits, plain, share, show
-from .controls import label_of
+from .controls import control_of, label_of
 from .session import Fields, Judge, Moment
 from .studies import assessed
 
@@ -82,14 +83,35 @@ def changed(before: Moment, now: Moment) -> str:
 
 
 def _moved(before: Design, now: Design) -> str:
+    """The inputs that moved by name, at most two of them; rounding of one that follows another is
+    none."""
     moved = {path: ends for path, ends in comparison.changed(before, now).items() if path != "name"}
     if not moved:
         return "The same design"
-    if len(moved) > 1:
-        return f"{len(moved)} fields changed"
-    ((path, ends),) = moved.items()
-    old, new = ("auto" if end is None else plain(end) for end in ends)
-    return f"{label_of(path)} {old} → {new}"
+    set_ = {path: ends for path, ends in moved.items() if ends[1] is not None} or moved
+    named = {path: ends for path, ends in set_.items() if control_of(path) and not _close(*ends)}
+    if not named:
+        path = next(iter(moved))
+        return f"{label_of(path)} by less than 1 %" if _close(*moved[path]) else _of_fields(moved)
+    texts = [f"{label_of(path)} {_end(old)} → {_end(new)}" for path, (old, new) in named.items()]
+    more = len(moved) - 2
+    return ", ".join(texts[:2]) + (f" and {_of_fields(moved, more)}" if texts[2:] else "")
+
+
+def _of_fields(moved: Mapping[str, Any], count: int = 0) -> str:
+    return f"{several(count or len(moved), 'field')} {'more' if count else 'changed'}"
+
+
+def _close(old: Any, new: Any) -> bool:
+    """Whether two numbers differ by less than a hundredth."""
+    return is_number(old) and is_number(new) and isclose(old, new, rel_tol=0.01)
+
+
+def _end(value: Any) -> str:
+    """A value of a field, as it is said: large ones in short."""
+    if value is None:
+        return "auto"
+    return params(value) if is_number(value) and value >= 1e6 else plain(value)
 
 
 def _figures(before: Figures, now: Figures) -> str:
