@@ -113,12 +113,13 @@ def of_inputs(before: State, now: Assessment, moved: Sequence[Moved]) -> list[Ca
     movable = [one for one in moved if one.fields or one.constants]
     if not movable:
         return []
-    try:
-        groups = _groups(movable, now)
-        base = state(_under(now.design, groups))
-    except DesignError:
-        return []
-    causes = [_cause(base, now, groups, i) for i in range(len(groups))]
+    with np.errstate(all="ignore"):  # what a lock says may be anything
+        try:
+            groups = _groups(movable, now)
+            base = state(_under(now.design, groups))
+        except DesignError:
+            return []
+        causes = [_cause(base, now, groups, i) for i in range(len(groups))]
     program = between_states(before, base)
     if any(program.values()):
         causes.insert(

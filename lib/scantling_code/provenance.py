@@ -15,7 +15,7 @@ from scantling import catalogue
 from scantling.base.extensions import folders
 from scantling.base.json import clean
 from scantling.base.records import record
-from scantling.base.show import is_number, number
+from scantling.base.show import is_number
 from scantling.catalogue.families import family
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
@@ -247,5 +247,5 @@ def _moved_constants(before: Inputs, after: Inputs) -> Iterator[Moved]:
 
 def _said(value: Any) -> str:
     if is_number(value):
-        return number(value, 6)
+        return format(value, ",.6g").replace("e+", "e")
     return "none" if value is None else str(value)[:60]

@@ -1,6 +1,7 @@
 """What is said of one design at one moment, in short: what is locked, compared and checked."""
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from scantling.base.quantities.quantity import quantity
@@ -91,7 +92,7 @@ def _figures(assessment: Assessment) -> dict[str, Figure]:
     figures: dict[str, Figure] = {}
     for key in KEYS:
         value = figure(result, key)
-        if value is None:
+        if value is None or not isfinite(value):
             continue
         low: Known = None
         high: Known = None

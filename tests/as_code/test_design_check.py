@@ -174,6 +174,21 @@ def test_a_row_that_cannot_have_been_is_no_traceback(locked, value, capsys):
     assert finding["field"] == "step_s"
 
 
+@pytest.mark.parametrize("times", [0.0, -1.0, 1e308])
+def test_constants_that_cannot_have_been_warn_of_nothing(locked, times, capsys):
+    """Under a lock all of whose constants are another's: zero, negative, or beyond all bounds."""
+
+    def edit(data):
+        data["figures"]["step_s"]["value"] *= 1.03
+        constants = data["inputs"]["constants"]
+        data["inputs"]["constants"] = {k: v and v / abs(v) * times for k, v in constants.items()}
+
+    edited(locked, edit)
+    assert main(["check", str(locked)]) == 3
+    said = capsys.readouterr()
+    assert said.err == "" and "nan" not in said.out and "by " in said.out
+
+
 def test_a_moved_verdict_is_found_at_any_tolerance(locked):
     edited(locked, lambda data: data.update(verdict="constraint-missed"))
     (finding,) = check_one(str(locked), Rules(tolerance=1.0)).findings
