@@ -16,13 +16,14 @@ SHOWN = 2
 
 
 def rivals(assessment: Assessment, recommended: Saving | None = None) -> list[FixRow]:
-    """The two best designs beside this one and the recommended one, rows as of `fixes`.
+    """The two best designs beside this one, rows as of `fixes`; one where another is recommended,
+    which is the other of the two.
 
     Of a design that may be run: the change after which the run costs least, and the one after which
     it ends first (throughput a device and step time where the design names no tokens or no price),
     among other counts of its devices, precisions, batches, fabrics, chips and stacks; both keep
-    every stated constraint. Of any other: its two nearest changes, those that give nothing up
-    first.
+    every stated constraint. Beside a recommended one: the one that ends first. Of any other: its
+    two nearest changes, those that give nothing up first.
     """
     if not assessment.met:
         return [*fixes(assessment), *can_do(assessment)][:SHOWN]
@@ -31,7 +32,7 @@ def rivals(assessment: Assessment, recommended: Saving | None = None) -> list[Fi
     known = recommended["set"] if recommended else None
     able = [t for t in tried if t.feasible and t.change.set != known]
     shown: list[Tried] = []
-    for worth in (_cost, _time):
+    for worth in (_time,) if recommended else (_cost, _time):
         best = sorted((t for t in able if t not in shown), key=worth)
         shown += tried.verified(best, 1)
     return [t.fix() for t in shown]

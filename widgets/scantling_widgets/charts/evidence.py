@@ -45,12 +45,9 @@ def _evidence_rows(figures: Facts) -> Data:
 
 
 def _names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What each published run is called; by its id where two would be called the same."""
+    """What each published run is called; its id where two would be called the same."""
     names = [f"{r['model']}, {r['devices']:,} × {r['accelerator']}" for r in runs]
-    return [
-        f"{r['devices']:,} × {r['accelerator']}: {r['id']}" if names.count(name) > 1 else name
-        for name, r in zip(names, runs)
-    ]
+    return [str(r["id"]) if names.count(name) > 1 else name for name, r in zip(names, runs)]
 
 
 def _published(run: Mapping[str, Any], name: str) -> Row:

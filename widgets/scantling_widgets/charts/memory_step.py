@@ -167,7 +167,7 @@ def _memory_bars(x: alt.X, legend: bool) -> list[alt.Chart]:
     )
     colour = alt.Color(
         "part:N",
-        legend=alt.Legend(title=None, columns=3, orient="bottom") if legend else None,
+        legend=alt.Legend(title=None, columns=5, orient="bottom") if legend else None,
         scale=alt.Scale(domain=names(MEMORY), range=colours(MEMORY)),
         sort=None,
     )

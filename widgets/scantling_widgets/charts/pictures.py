@@ -114,7 +114,7 @@ def _with_legends_of(present: set[str], node: Any) -> Any:
     domain = (node.get("scale") or {}).get("domain")
     if domain and node.get("legend"):
         values = [name for name in domain if name in present]
-        copy["legend"] = {**node["legend"], "values": values, "columns": 5}
+        copy["legend"] = {**node["legend"], "values": values}
     return copy
 
 

@@ -263,17 +263,17 @@ def _tornado_rows(
 
 
 def _bars_of_input(rank: int, row: Mapping[str, Any], key: str, now: Any) -> list[Row]:
-    """A bar for each side of one input."""
+    """A bar for each side of one input, its text at its outer end; where both go to one side, that
+    of the shorter on the other side of today's figure."""
     sides = [side for side in ("low", "high") if row[side] is not None]
-    steps = {side: str(row[f"{side}_says"]).split(" (")[0] for side in sides}
-    texts = {side: f"{steps[side]}: {show(key, row[side])}" for side in sides}
-    if len(sides) == 2 and (row["low"] > now) == (row["high"] > now):
-        # both to one side: said together at the end of the longer, that one first
-        near, far = sorted(sides, key=lambda side: float(abs(row[side] - now)))
-        steps = {near: "", far: f"{steps[far]}, {steps[near]}"}
-        texts = {near: "", far: f"{texts[far]}; {texts[near]}"}
+    ends = {side: (row[side], row[side] >= now) for side in sides}  # where, and to the right of it
+    if len(sides) == 2 and ends["low"][1] == ends["high"][1]:
+        shorter = min(sides, key=lambda side: float(abs(row[side] - now)))
+        ends[shorter] = now, not ends[shorter][1]
     bars = []
     for side in sides:
+        step = str(row[f"{side}_says"]).split(" (")[0]
+        at_end, rightwards = ends[side]
         value, changed = row[side], row[f"{side}_says"]
         better = (value > now) == (key in MORE_IS_BETTER)
         bars.append(
@@ -285,8 +285,10 @@ def _bars_of_input(rank: int, row: Mapping[str, Any], key: str, now: Any) -> lis
                 "says": f"{row['what']}, {changed}: {show(key, value)} (now {show(key, now)}); "
                 f"{row['why']}",
                 "rank": rank,
-                "step": steps[side],
-                "text": texts[side],
+                "step": step,
+                "text": f"{step}: {show(key, value)}",
+                "end": at_end,
+                "rightwards": rightwards,
             }
         )
     return bars
@@ -330,7 +332,7 @@ def _draw_tornado(key: str, legend: bool) -> alt.LayerChart:
 
 
 def _ends(y: alt.Y, column: str) -> list[alt.Chart]:
-    """A text at the outer end of each bar."""
+    """The text of each bar where it stands."""
 
     def label(test: str, align: Any, dx: int) -> alt.Chart:
         chart: alt.Chart = (
@@ -343,26 +345,21 @@ def _ends(y: alt.Y, column: str) -> list[alt.Chart]:
                 opacity=alt.ExprRef("width < 300 ? 0 : 1"),  # they would stand on the names
                 style="soft-text",
             )
-            .encode(alt.X("to:Q"), y, alt.Text(f"{column}:N"), tip())
+            .encode(alt.X("end:Q"), y, alt.Text(f"{column}:N"), tip())
         )
         return chart
 
-    return [label("datum.to < datum.from", "right", -5), label("datum.to >= datum.from", "left", 5)]
+    return [label("!datum.rightwards", "right", -5), label("datum.rightwards", "left", 5)]
 
 
-def _draw_printed_tornado(key: str, legend: bool) -> alt.LayerChart:
+def _draw_printed_tornado(legend: bool) -> alt.LayerChart:
     """The same for paper, where nothing can be pointed at: each bar says the step of its input and
     what the figure then is."""
-    title, ticks = quantity_axis(key)
     y = alt.Y(
         "what:N", title=None, axis=alt.Axis(domain=False, labelLimit=200, ticks=False), sort=None
     )
-    x = alt.X(
-        "from:Q",
-        title=title,
-        axis=alt.Axis(labelExpr=ticks, tickCount=5),
-        scale=alt.Scale(nice=False, padding=205, zero=False),  # room for the texts
-    )
+    # the texts say the values; the room for them reaches below zero, where no quantity does
+    x = alt.X("from:Q", axis=None, scale=alt.Scale(nice=False, padding=205, zero=False))
     bars = over("bars").mark_bar(stroke=None)
     return layered(
         bars.encode(x, alt.X2("to"), y, _tornado_colour(None)), *_ends(y, "text"), _now_rule()
@@ -386,7 +383,7 @@ printed_tornado = {
     key: Figure(
         name=f"sensitivity-printed-{key}",
         title=f"{label(key)} when one input changes, the plan searched again where it is open",
-        draw=partial(_draw_printed_tornado, key),
+        draw=_draw_printed_tornado,
         rows=_tornado_rows,
         words=saying(_tornado_rows, f"What moves {label(key).lower()}:", ["bars"]),
         height={"step": 18},
@@ -515,13 +512,14 @@ def _draw_stacked(parts: Mapping[str, Swatch], title: str, ticks: str) -> alt.Ch
             alt.Y(
                 "design:N",
                 title=None,
-                axis=alt.Axis(domain=False, labelLimit=330, ticks=False),
+                axis=alt.Axis(domain=False, labelLimit=250, ticks=False),
                 scale=alt.Scale(paddingInner=0.3),
                 sort=None,
             ),
             alt.Color(
                 "part:N",
-                legend=alt.Legend(title=None, columns=5, orient="bottom"),
+                # the legend is as wide as the plot: the names of the designs leave it 430 px
+                legend=alt.Legend(title=None, columns=3, orient="bottom"),
                 scale=alt.Scale(domain=names_of(parts), range=colours(parts)),
                 sort=None,
             ),

@@ -121,7 +121,7 @@ def _draw_bars(key: str, swatches: Mapping[str, Swatch], legend: bool) -> alt.La
     )
     colour = alt.Color(
         "part:N",
-        legend=alt.Legend(title=None, columns=3, orient="bottom") if legend else None,
+        legend=alt.Legend(title=None, columns=5, orient="bottom") if legend else None,
         scale=alt.Scale(
             domain=[one.name for one in swatches.values()],
             range=[one.colour for one in swatches.values()],

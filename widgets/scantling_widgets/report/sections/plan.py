@@ -8,7 +8,6 @@ from scantling.base.quantities.quantity import band, show
 from scantling.base.show import days, hours, params, seconds, share, size, usd
 from scantling.endure.cost import CostFigures
 from scantling.verdict.result import figure
-from scantling.verdict.verdicts import met
 
 from ...quantity_texts import plan_text
 from ..blocks import (
@@ -25,8 +24,8 @@ from ..blocks import (
     strong,
 )
 from ..phrases import after_colon, fabric, schedule_name, sharding_name, upfirst, whole, within
-from ..view import FRONT, View, by_phase
-from .summary import MET, changes, costs_around, devices_in_use, limits
+from ..view import View, by_phase
+from .summary import changes, costs_around, devices_in_use, front_limits, limits
 
 BEST = 5  # plans searched that a report lists; a full one has a dozen
 
@@ -36,7 +35,8 @@ def plan(view: View) -> Section:
     """What the first page had no room for, then the plan axis by axis."""
     a = view.facts
     blocks: list[Block] = [Heading(text="Appendix", css="part")]
-    blocks += limits("Further limits", a["limits"][MET if met(a["verdict"]) else FRONT :])
+    front = front_limits(a)
+    blocks += limits("Further limits", [text for text in a["limits"] if text not in front])
     blocks += changes("Further changes", (a.get("nearest_fixes") or ())[len(view.rivals) :])
     blocks += changes("What this cluster can do of it", a.get("can_do") or ())
     axes = (_tensor, _context, _pipeline, _experts, _data, _batch, _devices)

@@ -43,6 +43,7 @@ from ..view import FRONT, View, headline
 
 MET = 2  # limits on the first page of a design that may be run
 MEASURED = 2  # measurements on the first page
+NAMED = 2  # constraints that an alternative names; more are counted
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
 
 
@@ -86,7 +87,7 @@ def verdict(view: View) -> Section:
     if a.get("asked"):
         asked = joined(map(_constraint, a["asked"]), "; ")
         blocks.append(Paragraph(text=line(strong("Asked for"), ": ", asked, "."), css="asked"))
-    blocks += limits("Limits", a["limits"][: MET if met(a["verdict"]) else FRONT])
+    blocks += limits("Limits", front_limits(a))
     blocks += _alternatives(view)
     return Section(id="verdict", blocks=blocks)
 
@@ -162,8 +163,9 @@ def _alternatives(view: View) -> list[Block]:
         ),
     )
     saving = a.get("saving")
-    others = [_other(f"Recommended: {saving['change']}", saving)] if saving else []
-    others += [_other(upfirst(rival["change"]), rival) for rival in view.rivals]
+    asked = len(a.get("asked") or ())
+    others = [_other(f"Recommended: {saving['change']}", saving, asked)] if saving else []
+    others += [_other(upfirst(rival["change"]), rival, asked) for rival in view.rivals]
     table = Table(
         columns=columns("Design", "MFU#", "Devices#", "Days, likely#", "Cost, likely#", "Verdict"),
         rows=[own, *others],
@@ -172,10 +174,10 @@ def _alternatives(view: View) -> list[Block]:
     return [Heading(text="The two best alternatives"), table]
 
 
-def _other(name: str, fix: FixRow) -> Row:
+def _other(name: str, fix: FixRow, asked: int) -> Row:
     """Another design than this one."""
     figures = _figures(fix["mfu_shown"], fix["devices"], fix["likely"])
-    return Row(cells=(name, *figures, _kept(fix)))
+    return Row(cells=(name, *figures, _kept(fix, asked)))
 
 
 def _figures(mfu: Known, devices: int, likely: LikelyRow) -> tuple[str, ...]:
@@ -184,11 +186,13 @@ def _figures(mfu: Known, devices: int, likely: LikelyRow) -> tuple[str, ...]:
     return show("mfu_shown", mfu), whole(devices), *days_and_dollars
 
 
-def _kept(rival: FixRow) -> str:
-    """The verdict of an alternative, and which constraints it violates."""
-    missed = ", ".join(text.split(":")[0] for text in rival["missed"])
+def _kept(rival: FixRow, asked: int) -> str:
+    """The verdict of an alternative, and which of the constraints asked for it violates."""
+    missed = [text.split(":")[0] for text in rival["missed"]]
     name = VERDICTS[rival["verdict"]].name
-    return f"{name}: {missed}" if missed else name
+    if len(missed) > NAMED:
+        return f"{name}: {len(missed)} of {asked}"
+    return f"{name}: {', '.join(missed)}" if missed else name
 
 
 def costs_around(view: View) -> list[Markup]:
@@ -233,6 +237,14 @@ def _network_cost(view: View, planned: bool) -> Markup:
 def _constraint(row: Mapping[str, Any]) -> Markup:
     met = "met" if row["met"] else Markup('<strong class="fault">violated</strong>')
     return line(f"{row['what']} {unbroken(row['limit'])} ({unbroken(row['value'])}, ", met, ")")
+
+
+def front_limits(figures: Result) -> list[str]:
+    """What binds beyond the constraints that are missed: those stand in what was asked for, and
+    leave room for the fewer."""
+    missed = {row["text"] for row in figures["missed"]}
+    others = [text for text in figures["limits"] if text not in missed]
+    return others[: MET if met(figures["verdict"]) else max(0, FRONT - len(missed))]
 
 
 def limits(title: str, lines: Sequence[str]) -> list[Block]:
