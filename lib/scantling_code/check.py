@@ -280,7 +280,10 @@ def check(
     progress: Callable[[int, int], object] | None = None,
 ) -> list[Checked]:
     """Every design under some paths, in order; on so many processes, as many as there are cores
-    where it is left out."""
+    where it is left out. Raises DesignError for paths without a design, and for a tolerance that is
+    no share."""
+    if not 0 <= rules.tolerance <= 1:
+        raise DesignError("tolerance", rules.tolerance, "a share from 0 to 1")
     files = [str(path) for path in designs_under(paths)]
     workers = min(jobs or cpu_count() or 1, len(files))
     results: list[Checked] = []

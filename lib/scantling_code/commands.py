@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from math import isnan
 from os import cpu_count
 from pathlib import Path
 from signal import SIG_IGN, SIGINT, signal
@@ -136,19 +135,11 @@ def lock(files: Sequence[str]) -> int:
     return max(EXIT[one.state.verdict] for one in made.values())
 
 
-def _number(_: click.Context, __: click.Parameter, value: float) -> float:
-    """A number of an option, which NaN is not."""
-    if isnan(value):
-        raise click.BadParameter("nan is no number.")
-    return value
-
-
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0, 1),
-    callback=_number,
     default=0.0,
     show_default=True,
     help="Share by which a figure may differ from its lock: 0.02 for 2 %.",

@@ -471,6 +471,12 @@ def test_the_command_ends_with_0_or_3(locked, tmp_path, capsys):
     assert main(["check", str(out)]) == 2
 
 
+@pytest.mark.parametrize("tolerance", [float("nan"), -0.1, 1.5])
+def test_a_tolerance_that_is_no_share_is_refused(locked, tolerance):
+    with pytest.raises(DesignError, match="share"):
+        check([locked], Rules(tolerance=tolerance))
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -212,6 +212,16 @@ def test_the_first_design_under_papermill_and_as_a_page(tmp_path):
     assert "constraint missed" in page and "feasible" in page
 
 
+@pytest.mark.slow
+def test_the_study_of_a_thousand_designs():
+    """Every row is assessed; each size has its cheapest chips, at prices and in days with bands."""
+    count, verdicts, errors, dollars, *_, surest = run(read(NOTEBOOKS / "thousand_designs.ipynb"))
+    assert count == verdicts.sum() == 1000 and errors.empty
+    assert list(dollars.columns) == [7, 13, 30, 70, 180] and dollars.loc["h100-sxm"].all()
+    low, days, high = (surest[f"likely.days{end}"] for end in (".low", "", ".high"))
+    assert (low < days).all() and (days < high).all() and set(surest["billions"]) == set(dollars)
+
+
 def test_the_headline_of_every_figure_counts_its_outliers():
     """Values that are shown and held to no bound are in the count and in the largest error."""
     outliers = 0
