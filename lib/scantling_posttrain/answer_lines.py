@@ -1,6 +1,15 @@
 """A post-training design in lines: what the terminal and the report print alike."""
 
-from scantling.base.show import chance, days as days_text, percent, seconds, size, usd
+from scantling.base.show import (
+    chance,
+    days as days_text,
+    number,
+    percent,
+    seconds,
+    several,
+    size,
+    usd,
+)
 
 from .posttrained import Posttrained, RolloutRow
 from .texts import PARTS, PHASES, TRAINER_MEMORY
@@ -10,8 +19,8 @@ def rollout_text(r: RolloutRow) -> str:
     """The engine's plan."""
     where = "shares the devices" if r["colocated"] else f"{r['devices']:,} devices of its own"
     return (
-        f"{r['engine']} {where}, tp {r['tp']} · dp {r['dp']}, {r['running']:,} samples at once a "
-        f"replica, weights by {r['weight_sync']}"
+        f"{r['engine']} {where}, tp {r['tp']} · dp {r['dp']}, {several(r['running'], 'sample')} at "
+        f"once a replica, weights by {r['weight_sync']}"
     )
 
 
@@ -27,7 +36,7 @@ def step_text(result: Posttrained) -> str:
     low, high = result.step_s_low or 0.0, result.step_s_high or 0.0
     text = f"{seconds(result.step_s)} ({seconds(low)} to {seconds(high)} in 80 %)"
     if result.tokens_per_s_per_device:
-        text += f", {result.tokens_per_s_per_device:,.0f} tokens/s a device"
+        text += f", {number(result.tokens_per_s_per_device)} tokens/s a device"
     if result.rollout is None:
         total = sum(result.step_parts_s.values())
         largest = sorted(result.step_parts_s.items(), key=lambda part: -part[1])[:4]

@@ -400,3 +400,18 @@ def test_figures_of_an_earlier_design_are_grey_until_the_answer_is_drawn(desk):
         assert not desk.page.locator(".sd-busy span").is_visible()
     finally:
         desk.run("desk.session.judge = sound")
+
+
+def test_a_method_shows_its_own_numbers_alone_under_titles_of_their_own(desk):
+    """No number of the design before it stays behind."""
+    shown = lambda: desk.page.locator(".sd-kpi").evaluate_all("e => e.map(x => x.dataset.kpi)")
+    titles = desk.page.locator(".sd-pair .sd-card-title")
+    before, heads = shown(), titles.all_inner_texts()
+    assert "mfu_shown" in before
+    desk.choose("job.method", "GRPO")
+    assert not {"mfu_shown", "bubble_fraction"} & {*shown()}
+    assert shown()[1] == "tokens_per_s_per_device"
+    assert not {*heads} & {*titles.all_inner_texts()}
+    assert desk.page.locator(".sd-pair .sd-fold").count() == 0
+    desk.press_button("Undo")
+    assert shown() == before and titles.all_inner_texts() == heads

@@ -319,11 +319,9 @@ _SAMPLES: tuple[Control, ...] = (
     Entry(field="job.data.epochs", label="Passes"),
 )
 _ROLLOUT: tuple[Control, ...] = (
-    Rate(
-        field="job.rollout.mean_response", label="Response, mean", low=100, high=1e5, unit="tokens"
-    ),
-    Rate(field="job.rollout.max_response", label="Response, cap", low=500, high=1e6, unit="tokens"),
-    Rate(field="job.rollout.tail", label="Tail of lengths", low=0.1, high=2, unit="ratio"),
+    Rate(field="job.rollout.mean_response", label="Mean length", low=100, high=1e5, unit="tokens"),
+    Rate(field="job.rollout.max_response", label="Length cap", low=500, high=1e6, unit="tokens"),
+    Rate(field="job.rollout.tail", label="Length tail", low=0.1, high=2, unit="ratio"),
     Entry(field="job.rollout.prompts", label="Prompts"),
     Entry(field="job.rollout.samples", label="Samples each"),
     Entry(field="job.rollout.colocated", label="Shared"),

@@ -103,6 +103,8 @@ def cards(figures: Figures, reference: Figures | None = None) -> list[dict[str, 
     out = []
     for card in TUNED_CARDS if is_tuned(figures) else CARDS:
         number = _verdict(figures) if card.key == "verdict" else _number(card.key, figures)
+        if number.unit and number.unit in card.name.lower().split():  # the name has it
+            number = number._replace(unit="")
         item: dict[str, Any] = {"key": card.key, "label": card.name, **number._asdict()}
         if reference and not withheld(figures, card.key) and not withheld(reference, card.key):
             of: FigureKey = "memory_bytes.total" if card.key == "verdict" else card.key
@@ -253,7 +255,7 @@ def _feasible(figures: Figures) -> tuple[str, str, str]:
         return "warn", f"{_LESS_THAN_FEASIBLE[start]}.", sentence(rest)
     avoid = figures.get("avoid")
     if avoid and not limit:
-        return "good", "Fits.", sentence(f"Avoid {avoid[0]['what']}: {avoid[0]['why']}")
+        return "good", "Fits.", sentence(f"To be avoided: {avoid[0]['what']}: {avoid[0]['why']}")
     return "good", "Fits.", sentence(limit)
 
 

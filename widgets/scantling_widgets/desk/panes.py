@@ -257,7 +257,7 @@ class StepPane(PicturePane):
         self.key.title = ""
         self.key.show(legend.sides(tuned))
         spread = band_of(self.session.now.figures, "step_s")
-        self.card.note = f"red line: one step; bar: {spread}, 80 % prediction interval"
+        self.card.note = f"bar: {spread}, 80 % prediction interval"
 
 
 def _show_lines(chart: LiveChart, lines: Sequence[str]) -> None:

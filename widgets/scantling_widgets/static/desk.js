@@ -20,14 +20,13 @@ kinds.box = ({ model, el, draw }) => {
       head = node("div", "sd-card-head");
       const name = node("div", "sd-card-title", head);
       name.setAttribute("role", "heading"); name.setAttribute("aria-level", "3");
-      name.textContent = title;
       node("span", "sd-note", head);
     }
-    if (head) head.lastChild.textContent = model.get("note") ?? "";
+    if (head) { head.firstChild.textContent = title; head.lastChild.textContent = model.get("note") ?? ""; }
     const now = head ? [head, ...rest] : rest;
     if (now.length !== el.childNodes.length || now.some((n, i) => n !== el.childNodes[i])) el.replaceChildren(...now);
   };
-  model.on("change:children change:note", fill);
+  model.on("change:children change:note change:title", fill);
   fill();
 };
 

@@ -4,13 +4,18 @@ kinds.parts = ({ model, el }) => {
   el.classList.add("sd-parts-host");
   const box = document.createElement("div");
   box.className = "sd-parts"; box.setAttribute("role", "list");
-  const title = model.get("title");
-  if (title) {                                                      // the picture names its parts: the list unfolds
-    const folded = document.createElement("details"), head = sheetPart("summary", "sd-fold", folded);
+  const place = document.createElement("div");
+  el.replaceChildren(place);
+  function frame() {
+    const title = model.get("title");
+    if (!title) return place.replaceChildren(box);
+    const folded = document.createElement("details"), head = sheetPart("summary", "sd-fold", folded);   // the picture names its parts: the list unfolds
     head.textContent = title;
     folded.append(box);
-    el.replaceChildren(folded);
-  } else el.replaceChildren(box);
+    place.replaceChildren(folded);
+  }
+  frame();
+  model.on("change:title", frame);
   const sheet = sheetOf(el);
   let lines = [], shape = "", asked = null;
 

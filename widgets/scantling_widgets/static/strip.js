@@ -35,10 +35,14 @@ kinds.strip = ({ model, el }) => {
 
   function patch() {
     const items = model.get("items");
+    const keys = items.map(item => item.key);
+    const gone = [...cards.keys()].filter(key => !keys.includes(key));
+    for (const key of gone) { strip.querySelector(`[data-kpi="${key}"]`).remove(); cards.delete(key); }   // a number that the design has none of
     for (const item of items) {
       if (!cards.has(item.key)) cards.set(item.key, card(item.key));
       cards.get(item.key)(item);
     }
+    if ([...strip.children].some((node, i) => node.dataset.kpi !== keys[i])) strip.append(...keys.map(key => strip.querySelector(`[data-kpi="${key}"]`)));
     el.dataset.revision = model.get("revision");
   }
 

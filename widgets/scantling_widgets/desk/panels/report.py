@@ -275,7 +275,7 @@ class Report(Panel):
             return done
         self.log_status.value = _status(
             f"A step took {seconds(step.measured_s)}; {seconds(step.foretold_s)} ({before}) was "
-            f"foretold, {seconds(self.figures['step_s'])} ({band_of(self.figures, 'step_s')}) is "
+            f"predicted, {seconds(self.figures['step_s'])} ({band_of(self.figures, 'step_s')}) is "
             "now."
         )
         self.learnt.rows = [

@@ -44,7 +44,7 @@ class Tuning(Panel):
                     boxes.card(
                         lengths.title,
                         self.chart,
-                        see="How far a step moves where lengths are not as foretold.",
+                        see="How far a step moves if responses come out shorter or longer.",
                     ),
                     boxes.card("To be settled first", self.asked),
                     boxes.card("Assumed", self.assumed),
