@@ -140,7 +140,8 @@ _RUNS = re.compile(
     r"\b(?:why|slow|slower|currently|right now|(?:we|i)(?:'re|'m| are| am)?(?: only)?"
     r" (?:get|getting|see|seeing|saw|got|reach|measure|hit|have|run|at)|(?:my|our)"
     r" (?:run|job|training|mfu)|observed|observe|measured|achieved|achieving|attained|running at"
-    r"|stuck at|improve|normal|at the moment|diagnose|seeing|getting)\b",
+    r"|stuck|sits|hovers|stays|plateaus|lands|improve|normal|at the moment|diagnose|seeing"
+    r"|getting)\b",
     re.IGNORECASE,
 )
 
@@ -339,6 +340,7 @@ def _model(notes: Notes) -> None:
     if "maker" in notes.facts:
         _of_maker(notes, notes.facts["maker"])
     if isinstance(fields.get("model"), str) and "model" not in notes.as_given:
+        _of_series(notes)
         try:
             _named(fields)
         except DesignError as error:
@@ -353,6 +355,19 @@ def _model(notes: Notes) -> None:
             raise _wrong(problem="says dense and gives experts", allowed="one of the two")
     elif "model.like" not in fields and sparse - {"model.top_k"}:
         fields["model.moe"] = True
+
+
+def _of_series(notes: Notes) -> None:
+    """Of a series that is named without a size, the one of the size that is said: a 6.7B GPT-3."""
+    fields = notes.fields
+    size, words = fields.get("model.size"), notes.words.get("model", "")
+    if size is None or re.search(r"\d\s?[bm]\b", words, re.IGNORECASE):
+        return
+    series = fields["model"].rpartition("-")[0]
+    kin = [id for id in near_models_of(series, size) if id.startswith(f"{series}-")]
+    if series and len(kin) == 1 and has_size(kin[0], size) and kin[0] != fields["model"]:
+        notes.fields["model"] = kin[0]
+        notes.note(words, "model", kin[0], f"the one of {series} with this size")
 
 
 def _of_maker(notes: Notes, maker: str) -> None:

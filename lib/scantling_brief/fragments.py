@@ -157,5 +157,5 @@ def time_in(name: str) -> str:
     """A span: 30 days, 90-minute; the number is the group of that name, its unit NAME_u."""
     return (
         rf"(?P<{name}>\d+(?:\.\d+)?)[\s-]?(?P<{name}_u>seconds?|secs?|minutes?|mins?|hours?"
-        rf"|hrs?|days?|weeks?|wks?|months?|years?|yrs?|s|h|d)(?![a-z0-9])"
+        rf"|hrs?|days?|weeks?|wks?|months?|quarters?|years?|yrs?|s|h|d)(?![a-z0-9])"
     )

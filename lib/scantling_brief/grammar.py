@@ -11,7 +11,7 @@ from scantling.catalogue.stacks import Stack, stacks
 from scantling.design.line_reading import Read
 
 from .decisive import NEGATED, TURNED, UNUSED, ask_about
-from .fragments import TIMES, whole_in
+from .fragments import GROUP, TIMES, whole_in
 from .match import Match
 from .notes import Notes
 from .readers import always, whole
@@ -63,9 +63,15 @@ _COUNTED_AFTER_SINGLE = (
 )
 _COUNTED_AFTER_A = r"\s+(?:thousand|million|billion|trillion)\b"
 # behind other words a day is a rate: 1B tokens a day
+# a unit that is said once behind two numbers: 15 or 60 minutes, 7 or 13B
+_BOTH = re.compile(
+    r"(?<![\w.,])(\d+(?:\.\d+)?)(\s+(?:or|vs\.?|versus)\s+\d+(?:\.\d+)?)(\s?(?:minutes?|mins?|hours?|days?|weeks?|months?"
+    r"|[bt]|[bt]?n|[kmbt]?\s?tokens?)\b)",
+    re.IGNORECASE,
+)
 _A_TIME = re.compile(
     r"\b((?:in|within|for|over|under|after|takes?|taking|about|around|just|only|than|have|having|got|us|get|is|be"
-    r"|most|least|half|maximum|max|of|deadline|budget)[\s:]+)an?(?=\s+(?:week|month|year|day|hour)\b)",
+    r"|most|least|half|maximum|max|of|deadline|budget)[\s:]+)an?(?=\s+(?:week|month|quarter|year|day|hour)\b)",
     re.IGNORECASE,
 )
 _COUNT = re.compile(
@@ -107,6 +113,8 @@ def rules() -> tuple[Rule, ...]:
         pattern = r"[\s_-]*".join(re.escape(part) for part in instance.split())
         family, _, of_size = instance.partition(".")
         if of_size.endswith("xlarge"):
+            behind = rf"{whole_in('n')}{TIMES}{GROUP}\s+(?:of\s+)?{re.escape(family)}"
+            rented += sets({"nodes": whole("n"), "instance": always(node)}, behind)
             pattern = rf"(?:{pattern}|{re.escape(family)}(?=s?\s+(?:instance|node|vm|machine)s?))"
         elif instance.startswith("nd"):
             pattern = rf"(?:standard[\s_-])?{pattern}"
@@ -133,6 +141,7 @@ def in_digits(text: str) -> str:
     """`text` with one to twelve, "a" before a scale or a time and "single" before a machine, in
     digits where they count something."""
     digits = {word: str(i) for i, word in enumerate(_NUMBERS, 1)} | {"dual": "2", "quad": "4"}
+    text = _BOTH.sub(r"\1\3\2\3", text)
     text = _A_TIME.sub(r"\g<1>1", text)
     return _COUNT.sub(lambda match: digits.get(match[0].lower(), "1"), text)
 
@@ -179,6 +188,7 @@ class _Scanner:
         self.notes = Notes()
         self.place = 0
         self.unused_to: int | None = None  # where the last word that no rule reads ends
+        self.unit_to: int | None = None  # where the unit of an alternative ends
         self.turned: int | None = None  # start of a negation or bound whose object has not come
 
     def read(self) -> Notes:
@@ -243,12 +253,17 @@ class _Scanner:
         word = match[0] if match else self.text[self.place]
         end = self.place + len(word)
         bare = word.strip(".:'’/-–—").lower()
+        if self.turned is not None and self.text[self.turned :].split()[0].lower() in _OR:
+            if self.notes.other_word(bare, self._words(self.turned, end)):
+                self.turned = None
+                self.place = end
+                return
         if bare in turning():
             if self.turned is None:
                 self.turned = self.place
         elif not _filler(bare):
             self._unused(word, bare, end)
-        self.place = end
+        self.place = max(end, self.unit_to or 0)
 
     def _unused(self, word: str, bare: str, end: int) -> None:
         """A word that no rule reads and that is no filler."""
@@ -269,7 +284,9 @@ class _Scanner:
         self.turned = None
         number = _WHOLE.fullmatch(bare)
         if number and words.split()[0].lower() in _OR:
-            if self.notes.other_number(float(bare), words):
+            unit = _UNIT.match(self.text, end)
+            if self.notes.other_number(float(bare), words, unit[1].lower() if unit else ""):
+                self.unit_to = unit.end() if unit else None
                 return
         self._leave(words, TURNED)
 
@@ -296,6 +313,7 @@ _NOT = (
     "nor",
 )
 _WHOLE = re.compile(r"\d+")
+_UNIT = re.compile(r"\s?([a-z]+)\b", re.IGNORECASE)
 # behind a setting: it is not wanted
 _OFF = re.compile(
     r"\s*[:=]?\s*(?:is\s+|turned\s+|switched\s+)?(?:off|disabled|false)\b", re.IGNORECASE

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scantling.base.records import Assumed, Lines
+from scantling.base.units import DAY_S
+from scantling.catalogue.words import OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS
 from scantling.design.line_reading import Read, Unread
 
 from .match import Match
 from .readers import Chip
 from .rule import Rule
 from .topics import Topic
+from .units import SECONDS
 
 # what fields are worked out from when all has been read
 FACTS = (
@@ -176,14 +179,34 @@ class Notes:
                 self.set(path, value, words)
         return taken
 
-    def other_number(self, value: float, words: str) -> bool:
+    def other_number(self, value: float, words: str, unit: str = "") -> bool:
         """Take a number as another value of the field that was set last; False where it holds
-        none."""
+        none, or another unit's."""
         old = self.fields.get(self.last)
         if not isinstance(old, (int, float)) or isinstance(old, bool):
             return False
+        if unit in SECONDS:
+            if not self.last.endswith(("_s", "_days")):
+                return False
+            value *= SECONDS[unit] / (DAY_S if self.last.endswith("_days") else 1)
         self.either.append(Either(self.last, type(old)(value), words))
         return True
+
+    def other_word(self, value: str, words: str) -> bool:
+        """Take a word as another value of the field that was set last; False where it is none."""
+        old = self.fields.get(self.last)
+        if value not in _WORDS_OF.get(self.last, ()) or value == old:
+            return False
+        self.either.append(Either(self.last, value, words))
+        return True
+
+
+_WORDS_OF = {
+    "plan.recompute": RECOMPUTES,
+    "plan.schedule": SCHEDULES,
+    "plan.sharding": SHARDINGS,
+    "plan.offload": OFFLOADS,
+}
 
 
 def values_of(rule: Rule, match: Match) -> dict[str, Any]:

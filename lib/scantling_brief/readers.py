@@ -128,7 +128,8 @@ def written(match: Match) -> str:
 
 
 _WISH = re.compile(
-    rf"{LEAST}|target|goal|floor|minimum|must|should|require|or (?:more|better|higher)|\+",
+    rf"{LEAST}|aim|want|hop(?:e|ing) for|shoot|need|target|goal|floor|minimum|must|should|require"
+    r"|or (?:more|better|higher)|\+",
     re.IGNORECASE,
 )
 

@@ -73,7 +73,7 @@ ASKED = (
         rf"between\s+{time_in('x')}{_UP_TO}{time_in('y')}",
         choices=("constraints.deadline_days",),
     ),
-    *asks(_WHICH, rf"{_RANGE}[\s-]*(?:tokens?|toks?)", choices=("job.tokens",)),
+    *asks(_WHICH, rf"{_RANGE}[\s-]*(?:tokens?|toks?)(?!\s*(?:/|per))", choices=("job.tokens",)),
     *asks(
         _WHICH,
         rf"{_RANGE}[\s-]*(?:{PARAMS}|{MODEL_NOUN})",

@@ -143,7 +143,8 @@ LIMITS = (
     *sets(
         {"mfu": share, "mfu_wished": wished},
         (
-            rf"(?:{LEAST}\s*)?{percent_in('v')}\+?\s+(?:of\s+)?{MFU}(?:\s+"
+            rf"(?:(?:{LEAST}|aim(?:ing|s)?\s+(?:for|at)|want(?:s|ing)?|hop(?:e|ing)\s+for|shoot(?:ing)?\s+for|need(?:s|ing)?"
+            rf")\s*)?{percent_in('v')}\+?\s+(?:of\s+)?{MFU}(?:\s+"
             r"(?:or (?:more|better|higher)|at least|minimum|target|goal|floor))?"
         ),
         (
@@ -153,6 +154,8 @@ LIMITS = (
     ),
     *sets(
         {"mfu": share},
+        rf"{MFU}\s+(?:sits|hovers|stays|stagnates|plateaus|lands|is\s+stuck|stuck)\s+(?:at\s+|about\s+|around\s+|near\s+|~\s*)*"
+        rf"{percent_in('v')}",
         rf"{MFU}\s+(?:is\s+|of\s+|at\s+|was\s+)?(?:only|just|currently|now|barely)\s+(?:at\s+|about\s+"
         rf"|around\s+)?{percent_in('v')}",
         rf"{WENT}\s+(?:from\s+)?\d+(?:\.\d+)?\s*%?\s*(?:{MFU}\s+)?to\s+{percent_in('v')}\s+{MFU}",
@@ -243,7 +246,7 @@ LIMITS = (
         ),
         rf"(?:at\s+)?{number_in('v')}\s*\$\s*(?:/|per|an)\s*(?:hours?|hr|h)(?:\s+each)?",
         (
-            rf"at\s+{number_in('v')}\s*(?:usd|(?:us\s+)?dollars)\s*(?:/"
+            rf"(?:at\s+)?{number_in('v')}\s*(?:usd|(?:us\s+)?dollars)\s*(?:/"
             r"|per|an)\s*(?:hours?|hr|h)"
         ),
         why="an hourly price alone is that of a device",

@@ -50,6 +50,11 @@ _ALL_OF = r"(?:at most|(?:no|not) more than|up to|max(?:imum|\.)?(?: of)?|limite
 _IN_ALL = r"(?:in\s+total|total|altogether|in\s+all|overall|all\s+together)"
 MACHINE = (
     *sets(
+        {"racks": whole("n"), "accelerator": accelerator},
+        rf"{whole_in('n')}{TIMES}(?P<pre>)(?P<acc>NVL72)(?P<more>)s?"
+        r"(?:\s+(?:racks?|systems?|cabinets?))?",
+    ),
+    *sets(
         {
             "cluster.devices": devices("c"),
             "cluster.devices_per_node": quotient("c", "n"),
@@ -153,6 +158,7 @@ MACHINE = (
     *sets(
         {"nodes": whole("n"), "accelerator": accelerator},
         rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('n')}\s*{GROUP}",
+        rf"(?=(?:nvidia\s+)?(?:dgx|hgx)[\s-]){ACCELERATOR}\s*[x×*]\s*{whole_in('n')}(?!\s*{DEVICE_NOUN})",
         (
             rf"{whole_in('n')}{TIMES}(?=(?:nvidia\s+)?(?:dgx|hgx)[\s-]){ACCELERATOR}"
             rf"(?!\s+{DEVICE_NOUN})"

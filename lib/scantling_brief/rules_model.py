@@ -51,6 +51,7 @@ _ACCUMULATION = (
     r"(?:(?:(?:gradient|grad)[\s_-]*)?(?:accumulation|accum|acc)(?:[\s_-]*steps?)?"
     r"|gas?(?=\s*[=:]?\s*\d))"
 )
+_USUAL = "1|2|4|8|16|20|24|32|40|48|64|96|128|131|160|192|200|256|512"  # thousands of a sequence
 _DOCUMENT = r"(?:sequences?|documents?|docs?|contexts?|prompts?)"
 MODEL = (
     *means(
@@ -215,7 +216,7 @@ MODEL = (
     *sets(
         {"job.tokens": amount},
         (
-            rf"{OVER}{number_in('v')}[\s-]*(?:training\s+)?(?:tokens|toks?)"
+            rf"{OVER}{number_in('v')}[\s-]*(?:(?:training|de|of)\s+)?(?:tokens|toks?)"
             r"(?!\s*(?:per|in (?:a|one|each) (?:batch|step)|batch|sequences?|documents?"
             r"|contexts?|long|each)\b|\s*/\s*(?:s|sec|second|step|batch|gpu|device|param\w*|day)\b)"
         ),
@@ -321,6 +322,13 @@ MODEL = (
         why="K after a power of two is 1,024 here",
     ),
     *sets(
+        {"job.document_tokens": sequence},
+        rf"(?:avg\.?|average|mean|typical|median)\s+{_DOCUMENT}(?:[\s-]+(?:length|len|size))?{BE}\s*{whole_in('v')}"
+        r"(?:[\s-]*tokens?)?",
+        rf"{_DOCUMENT}\s+(?:of|are|with)\s+{whole_in('v')}\s*tokens?\s+(?:on\s+average|in\s+the\s+mean)",
+        why="the mean length of a document",
+    ),
+    *sets(
         {"job.seq_len": millions},
         rf"(?P<v>\d{{1,3}})\s?(?:m|mn|million)[\s-]*(?:tokens?[\s-]+)?{CONTEXT}s?",
         rf"{CONTEXT}s?{BE}\s*(?:{MOST}\s*)?(?P<v>\d{{1,3}})\s?(?:m|mn|million)(?:[\s-]*tokens?)?",
@@ -329,7 +337,7 @@ MODEL = (
     *sets(
         {"job.seq_len": sequence},
         (
-            r"(?:(?:at|with|seq)\s+)?(?P<v>\d{1,3})(?P<v_s>k)(?=\s*(?:$|[,.;:)?!]|(?:on|with"
+            rf"(?:(?:at|with|seq)\s+)?(?P<v>{_USUAL})(?P<v_s>k)(?=\s*(?:$|[,.;:)?!]|(?:on|with"
             r"|for|in|using|and|ctx)\b))"
         ),
         why="thousands alone are the tokens of a sequence",
@@ -516,9 +524,18 @@ MODEL = (
         rf"(?:vpp|virtual\s+(?:pipeline|stages|chunks)(?:\s+(?:size|degree))?){BE}\s*(?P<v>\d+)",
         r"(?P<v>\d+)\s+(?:virtual|model)\s+(?:stages|chunks)(?:\s+per\s+(?:rank|stage|device))?",
     ),
-    *sets({"plan.pp": always(1)}, r"(?:no|without)\s+(?:pp|pipeline(?:[\s-]+paralleli[sz]m)?)"),
-    *sets({"plan.tp": always(1)}, r"(?:no|without)\s+(?:tp|tensor[\s-]+paralleli[sz]m)"),
-    *sets({"plan.cp": always(1)}, r"(?:no|without)\s+(?:cp|context[\s-]+paralleli[sz]m)"),
+    *sets(
+        {"plan.pp": always(1)},
+        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:pp|pipeline(?:[\s-]+paralleli[sz]m)?)",
+    ),
+    *sets(
+        {"plan.tp": always(1)},
+        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:tp|tensor[\s-]+paralleli[sz]m)",
+    ),
+    *sets(
+        {"plan.cp": always(1)},
+        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:cp|context[\s-]+paralleli[sz]m)",
+    ),
     *sets({"plan.schedule": word}, r"(?P<v>1f1b|gpipe|dualpipe)(?:\s+(?:schedule|pipeline))?"),
     *sets(
         {"plan.schedule": always("interleaved")},

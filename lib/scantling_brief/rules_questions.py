@@ -159,6 +159,7 @@ QUESTIONS = (
             r"|required))?"
         ),
         r"(?:what(?:'?s|\s+is)\s+the\s+)?smallest\s+(?:cluster|machine)",
+        r"(?:what|which)\s+(?:gpu|device|node|chip)\s+(?:count|number)",
         r"how\s+many(?:\s+of\s+(?:them|these|those))?"
         r"(?:\s+(?:do|would|will|should)\s+(?:i|we)\s+(?:need|buy|rent|use|take))?"
         r"(?=\s*[?.,;]|\s*$)",
@@ -249,6 +250,11 @@ QUESTIONS = (
             r"(?:what|which)(?:\s+is\s+the|\s+will\s+be\s+the)?\s+(?:expected\s+)?(?:goodput"
             r"|ettr|failure\s+rate)(?:\s+(?:should|can|do)\s+(?:i|we)\s+expect)?"
         ),
+        (
+            r"(?:expected\s+)?(?:goodput|ettr)(?:\s+expected)?(?=\s+(?:for|of|on|with|at)\s+(?!\d+\s*%)|\s*[?])"
+        ),
+        r"how\s+(?:long|much\s+time)\s+(?:does|do|will|would)\s+(?:an?\s+|the\s+|one\s+)?"
+        rf"(?:restarts?|recover(?:y|ing)|{CHECKPOINT}|failover)(?:\s+(?:take|last|cost))?",
         (
             r"how\s+many\s+(?:failures|interruptions|restarts|crashes)(?:\s+(?:should|will|do"
             r"|can)\s+(?:i|we|it)?\s*(?:expect|see|have)?)?"

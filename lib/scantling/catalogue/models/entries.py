@@ -320,6 +320,9 @@ def _feeds_follow(new: Derived) -> None:
         take("moe_layers", f["layers"], "every layer")
         if said("ffn_hidden"):
             take("expert_ffn_hidden", f["ffn_hidden"], "an expert as wide as ffn_hidden")
+        elif not said("expert_ffn_hidden"):
+            allowed = "the width of an expert, or ffn_hidden, or the model's size"
+            raise DesignError("expert_ffn_hidden", problem="is missing", allowed=allowed)
     if said("moe_layers", 0) == f["layers"]:
         f.setdefault("ffn_hidden", 0)
     if gated:
