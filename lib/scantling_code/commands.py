@@ -26,7 +26,7 @@ from scantling.verdict.verdicts import VERDICTS
 from . import reports
 from .causes import Cause, of_inputs
 from .check import Checked, Rules, changed_designs, check as check_paths, designs_under
-from .diff import Difference, between, diff as diff_designs
+from .diff import Difference, between
 from .lock import ENDING, lock as lock_design, lock_path, read_lock, write_lock
 from .many import FAILED, REFUSED, assess_many as assess_jobs, can_write, write_table
 from .provenance import inputs, moved
@@ -68,21 +68,18 @@ def diff(before: str, after: str | None, as_json: bool, markdown: bool) -> None:
 
 def _difference(before: str, after: str) -> Difference:
     """What lies between two names."""
-    if not before.endswith(ENDING) and not after.endswith(ENDING):
-        one, other = design_of(before), design_of(after)
-        with _led_by(f"{before}, {after}"):
-            return diff_designs(one, other)
     one_lock = read_lock(before) if before.endswith(ENDING) else None
     other_lock = read_lock(after) if after.endswith(ENDING) else None
     one = design_of(before) if one_lock is None else one_lock.state.design
     other = design_of(after) if other_lock is None else other_lock.state.design
-    with _led_by(f"{before}, {after}"):
+    with _led_by(before):
         base = assess(one)
+    with _led_by(after):
         now = state(assess(other, like=base))
-        causes: list[Cause] = []
-        if one_lock is not None:
-            what = moved(one_lock.inputs, inputs(base), base.resolved.model)
-            causes = of_inputs(one_lock.state, base, what)
+    causes: list[Cause] = []
+    if one_lock is not None:
+        what = moved(one_lock.inputs, inputs(base), base.resolved.model)
+        causes = of_inputs(one_lock.state, base, what)
     return between(
         state(base) if one_lock is None else one_lock.state,
         base,

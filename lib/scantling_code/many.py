@@ -8,6 +8,7 @@ import csv
 import io
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from json import dumps, loads
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def jobs_of(source: str, base: DesignLike | None, over: Mapping[str, Iterable[An
                     name=one.name,
                     data=one.data,
                     folder=one.folder,
-                    varied={**one.varied, **dict(zip(axes, at))},
+                    varied=_as_in_a_file({**one.varied, **dict(zip(axes, at))}),
                     error=one.error,
                 )
             )
@@ -98,6 +99,18 @@ def jobs_of(source: str, base: DesignLike | None, over: Mapping[str, Iterable[An
     if not jobs:
         raise DesignError(plain(source, 200), problem="holds no design")
     return jobs
+
+
+def _as_in_a_file(value: Any) -> Any:
+    """A value as a design file could have it: what has no such form (a date, bytes) as its text."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, Mapping):
+        return {str(name): _as_in_a_file(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_in_a_file(part) for part in value]
+    if isinstance(value, Decimal):
+        return float(value)
+    return value if value is None or isinstance(value, (str, int, float)) else str(value)
 
 
 def _of_files(files: Iterable[str]) -> Iterator[Job]:

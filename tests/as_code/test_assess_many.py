@@ -9,7 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import date
+from decimal import Decimal
 
+import numpy as np
 import pytest
 from scantling.base.errors import DesignError
 from scantling.cli.app import main
@@ -194,6 +197,14 @@ def test_columns_of_a_table_take_no_other_s_place(tmp_path, file):
     verdicts = ["feasible", "refused", "refused", "impossible"]
     assert [row["verdict"] for row in rows] == verdicts
     assert rows[0]["plan.tp"] == rows[3]["plan.tp"] == 2 and "'@a: ['" in rows[2]["error"]
+
+
+def test_cells_that_no_file_could_have_cost_their_row(file):
+    tokens = [Decimal("2e11"), date(2026, 1, 1), b"x", np.float64(1e11), float("nan"), np.arange(2)]
+    rows = assess_many(str(file), over={"job.tokens": tokens}, space="coarse")
+    verdicts = ["feasible", "refused", "refused", "feasible", "refused", "refused"]
+    assert [row["verdict"] for row in rows] == verdicts
+    assert "2026-01-01" in rows[1]["error"] and rows[0]["job.tokens"] == 2e11
 
 
 def test_where_no_row_is_a_design_the_table_says_so(tmp_path, file, monkeypatch):
