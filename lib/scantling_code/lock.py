@@ -18,6 +18,7 @@ from scantling.verdict.verdicts import VERDICTS
 
 from .provenance import Inputs, design_hash, digest, inputs, rounded
 from .snapshot import KEYS, Figure, State, state
+from .sources import GIT, named, of_revision
 
 ENDING = ".lock"
 VERSION: Literal[1] = 1
@@ -128,10 +129,16 @@ def write_lock(file: str | Path, recorded: Lock) -> Path:
 
 
 def read_lock(path: str | Path) -> Lock:
-    """The lock in a file. Raises DesignError for anything else."""
+    """The lock in a file, or in git:REV:FILE. Raises DesignError for anything else."""
     start = plain(path, 200)
     allowed = "a lock that scantling lock wrote"
-    text = read_text(path, allowed)
+    if str(path).startswith(GIT):
+        try:
+            text, folder = of_revision(str(path))
+        except DesignError as error:
+            raise named(error, str(path)) from None
+    else:
+        text, folder = read_text(path, allowed), Path(path).parent
 
     def wrong(problem: str = "", allowed: str = allowed) -> DesignError:
         return DesignError(start, problem=problem, allowed=allowed)
@@ -153,7 +160,7 @@ def read_lock(path: str | Path) -> Lock:
         raise DesignError(f"{start}: verdict", file.verdict, list(VERDICTS))
     if unknown := [key for key in file.figures if key not in KEYS]:
         raise DesignError(f"{start}: figures", unknown[0], list(KEYS))
-    design = Design.from_data(file.asked, Path(path).parent)
+    design = Design.from_data(file.asked, folder)
     figures = {
         key: Figure(value=f.value, low=f.low, high=f.high) for key, f in file.figures.items()
     }

@@ -25,7 +25,10 @@ atexit.register(_FOLDERS.close)
 def design_of(name: str) -> Design:
     """The design that a name says. Raises DesignError, which leads with the name."""
     try:
-        return _from_git(name) if name.startswith(GIT) else read(name)
+        if not name.startswith(GIT):
+            return read(name)
+        text, folder = of_revision(name)
+        return Design.from_data(design_yaml.load(text), folder)
     except DesignError as error:
         raise named(error, name) from None
 
@@ -51,9 +54,9 @@ def companions(data: Mapping[str, Any]) -> dict[str, str]:
     return files
 
 
-def _from_git(name: str) -> Design:
-    """The design that a revision has, its companions laid out beside it in a folder of their
-    own."""
+def of_revision(name: str) -> tuple[str, Path]:
+    """The text of git:REV:FILE, a design or a lock, and a folder of its own with the companions of
+    the design beside it."""
     revision, _, path = name.removeprefix(GIT).partition(":")
     if not revision or not path:
         raise DesignError("", name, _FORM, problem="names no revision and file")
@@ -69,22 +72,20 @@ def _from_git(name: str) -> Design:
     at = commit.decode("ascii", "replace").strip()
     prefix = _git(here, "rev-parse", "--show-prefix") or b""
     root = PurePosixPath(prefix.decode("utf-8", "replace").strip())
-    text = _blob(here, at, root, inside)
-    data = design_yaml.load(_text(text, inside))
+    text = _text(_blob(here, at, root, inside), inside)
+    data = design_yaml.load(text)
+    data = data.get("asked", data) if isinstance(data, Mapping) else data  # a lock's design
     copies = Path(_FOLDERS.enter_context(TemporaryDirectory(prefix="scantling-")))
     place = copies / root / PurePosixPath(inside).parent
     place.mkdir(parents=True, exist_ok=True)
-    if isinstance(data, Mapping):
-        for field, companion in companions(data).items():
-            target = (place / companion).resolve()
-            if not target.is_relative_to(copies.resolve()):
-                raise DesignError(
-                    field, companion, "a file of the repository", problem="is outside it"
-                )
-            content = _blob(here, at, root, str(PurePosixPath(inside).parent / companion))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-    return Design.from_data(data, place)
+    for field, companion in (companions(data) if isinstance(data, Mapping) else {}).items():
+        target = (place / companion).resolve()
+        if not target.is_relative_to(copies.resolve()):
+            raise DesignError(field, companion, "a file of the repository", problem="is outside it")
+        content = _blob(here, at, root, str(PurePosixPath(inside).parent / companion))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return text, place
 
 
 def _blob(folder: str, commit: str, root: PurePosixPath, path: str) -> bytes:

@@ -159,6 +159,25 @@ def test_a_hostile_name_is_one_line_and_writes_nothing(repository, name, capsys)
     assert not list(repository.rglob("written*"))
 
 
+def test_a_lock_is_read_from_a_revision(repository, capsys):
+    """With the files of its time, which its design names."""
+    assert main(["lock", "plans/run.yaml"]) == 0
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "locked")
+    file = repository / "plans" / "run.yaml"
+    file.write_text(file.read_text().replace("128", "256", 1))
+    (repository / "plans" / "models" / "config.json").unlink()
+    capsys.readouterr()
+    assert main(["diff", "git:HEAD:plans/run.yaml", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["asked"] == []
+    git(repository, "checkout", "-q", "--", "plans/models")
+    assert main(["diff", "git:HEAD:plans/run.yaml.lock", "plans/run.yaml", "--json"]) == 0
+    asked = json.loads(capsys.readouterr().out)["asked"]
+    assert asked and all(change["a"] == 128 and change["b"] == 256 for change in asked)
+    assert main(["diff", "git:first:plans/run.yaml.lock", "plans/run.yaml"]) == 2
+    assert "git:first:plans/run.yaml.lock: " in capsys.readouterr().err
+
+
 def test_a_file_outside_the_repository_is_refused(repository):
     text = Design.from_data(BASE).change({"model": {"hf_config": "../../secret.json"}}).to_yaml()
     (repository / "plans" / "out.yaml").write_text(text)
