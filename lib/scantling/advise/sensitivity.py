@@ -236,12 +236,12 @@ def _of_the_plan(assessment: Assessment) -> Iterator[Input]:
         ("tp", "TP", plan["tp"]),
     ):
         if field not in pins:
-            half, twice = now // 2, now * 2
+            half, twice, name = now // 2, now * 2, field.replace("_", "-")
             yield _input(
                 what,
                 f"plan.{field}",
-                Side(half, f"{field} {half}") if half else None,
-                Side(twice, f"{field} {twice}"),
+                Side(half, f"{name} {half}") if half else None,
+                Side(twice, f"{name} {twice}"),
                 "the plan's next value, all else searched again",
             )
 
