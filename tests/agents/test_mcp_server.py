@@ -142,7 +142,7 @@ WRONG = [
     ("assess", {"design": "run.yaml/../../secret.yaml"}, "design"),
     ("assess", {"design": "pipe.yaml"}, "design"),
     ("assess", {"design": "huge.yaml"}, "design"),
-    ("assess", {"design": "file:///etc/passwd"}, "design"),
+    ("assess", {"design": Path("/etc/passwd").as_uri()}, "design"),
     ("assess", {"design": {f"k{i}": i for i in range(100_000)}}, ""),
     ("assess", {"design": {**BASE, "model": {"hf_config": "pipe.yaml"}}}, "model.hf_config"),
     ("assess", {"design": {**BASE, "model": {"hf_config": "endless.yaml"}}}, "model.hf_config"),
