@@ -49,6 +49,15 @@ def test_the_examples_of_docstrings_run():
     assert runner.tries > 9 and not runner.failures
 
 
+def test_the_reference_opens_with_an_example_and_places_every_name_below_a_question():
+    runner = doctest.DocTestRunner()
+    (example,) = (one for one in doctest.DocTestFinder(recurse=False).find(sc, "scantling"))
+    runner.run(example)
+    assert runner.tries > 4 and not runner.failures
+    placed = re.findall(r"`(\w+)`", sc.__doc__.partition("What is asked")[2])
+    assert sorted(placed) == sorted(sc.__all__)
+
+
 @pytest.fixture(scope="module")
 def assessed():
     return sc.assess(sc.Design.from_text("70B on 512 H100, 2T tokens, 30 days"))
