@@ -40,6 +40,7 @@ AMOUNTS = ("examples", "example_tokens", "epochs", "tokens_per_param")
 LONGEST_QUOTE = 80  # characters of words that are asked about
 _NO_QUESTION = "no rule reads this question: which command answers it?"
 _COMMANDS = ("design", "answer", "sweep", "goodput", "sensitivity", "diagnose")
+FEWEST_PARAMETERS = 1e6  # that are active: fewer are experts
 FEWEST_TOKENS = 1e6  # of a run: fewer are those of a sequence
 
 
@@ -348,6 +349,7 @@ def _model(notes: Notes) -> None:
                 raise
             size = fields.pop("model.size", None)
             notes.ask(notes.words.get("model.size", str(size)), plain(error.problem, 300))
+    _few_active(notes)
     sparse = fields.keys() & {"model.experts", "model.top_k", "model.active"}
     if fields.get("model.moe") is False:
         del fields["model.moe"]
@@ -355,6 +357,15 @@ def _model(notes: Notes) -> None:
             raise _wrong(problem="says dense and gives experts", allowed="one of the two")
     elif "model.like" not in fields and sparse - {"model.top_k"}:
         fields["model.moe"] = True
+
+
+def _few_active(notes: Notes) -> None:
+    """Fewer active than a model has parameters are experts: 256 experts, 8 active."""
+    active = notes.fields.get("model.active")
+    if active is None or active >= FEWEST_PARAMETERS:
+        return
+    del notes.fields["model.active"]
+    notes.set("model.top_k", int(active), notes.words["model.active"], "experts of a token")
 
 
 def _of_series(notes: Notes) -> None:

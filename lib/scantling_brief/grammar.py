@@ -188,6 +188,7 @@ class _Scanner:
         self.notes = Notes()
         self.place = 0
         self.unused_to: int | None = None  # where the last word that no rule reads ends
+        self.comparing = False  # whether an and joins two values
         self.unit_to: int | None = None  # where the unit of an alternative ends
         self.turned: int | None = None  # start of a negation or bound whose object has not come
 
@@ -238,7 +239,11 @@ class _Scanner:
         words = self._words(self.turned or 0, end)
         self.turned = None
         word = words.split()[0].lower()
-        if word in _OR and self.notes.alternative(rule, match, words):
+        joins = word in _JOINS
+        if (word in _OR or joins) and self.notes.alternative(rule, match, words):
+            return
+        if joins:
+            self.notes.follow(rule, match)
             return
         if rule.topic is not None:
             self.notes.follow(rule, match)
@@ -258,7 +263,8 @@ class _Scanner:
                 self.turned = None
                 self.place = end
                 return
-        if bare in turning():
+        self.comparing |= bare in _COMPARES
+        if bare in turning() or self.comparing and bare in _JOINS:
             if self.turned is None:
                 self.turned = self.place
         elif not _filler(bare):
@@ -299,6 +305,8 @@ class _Scanner:
 
 
 _OR = ("or", "vs", "vs.", "versus", "against", "than")
+_COMPARES = ("compare", "comparing", "comparison")
+_JOINS = ("and", "to", "with")  # two values, where they are compared
 _NOT = (
     "no",
     "not",

@@ -246,13 +246,13 @@ def accelerator(match: Match) -> Chip | None:
         return None
     details = (match.text("pre") + match.text("more")).lower()
     memory = _MEMORY.search(details)
-    form = _FORM.search(details)
+    forms = sorted(_FORM.findall(details), key=lambda form: form.startswith("hbm"))
     family = re.sub(r"[\s-]", "", match.text("acc").lower())
     family = family.removeprefix("geforce")
     written = f"{match.text('pre')}{match.text('acc')}{match.text('more')}"
     return Chip(
         family=family,
         memory_gb=int(memory[0]) if memory else None,
-        form=form[0].replace("-", "") if form else None,
+        form=forms[0].replace("-", "") if forms else None,
         text=" ".join(written.replace("(", " ").replace(")", " ").split()),
     )

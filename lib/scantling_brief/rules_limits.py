@@ -87,6 +87,10 @@ LIMITS = (
         {"mtbf_s": every},
         rf"(?P<v>\d+(?:\.\d+)?)\s+(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?|crash(?:es)?)\s*{_PER}",
     ),
+    *sets(
+        {"checkpoint.interval_s": seconds},
+        rf"{time_in('v')}\s+{CHECKPOINT}(?:\s+(?:interval|period|cadence))?",
+    ),
     *sets({"checkpoint.interval_s": every}, rf"(?P<v>\d+)\s+{CHECKPOINT}\s*{_PER}"),
     *means(
         "repeated steps that find corruptions are part of every plan, as often as they pay", _CHECKS
@@ -396,6 +400,7 @@ LIMITS = (
             r"(?P<v>\d+)\s+(?:hot[\s-]|cold[\s-]|warm[\s-])?spare(?:\s+node)?s?"
             r"(?:\s+nodes)?"
         ),
+        r"(?P<v>\d+)\s+nodes?\s+(?:as\s+|of\s+)?(?:hot[\s-]|cold[\s-]|warm[\s-])?spares?",
     ),
     *sets(
         {"reliability.checkpoint_stall_s": seconds},

@@ -130,6 +130,15 @@ MODEL = (
     ),
     *sets({"model.moe": always(False)}, r"dense"),
     *sets(
+        {"model.experts": whole("v"), "model.top_k": whole("k")},
+        rf"{whole_in('v')}[\s-]*(?:routed\s+)?experts?[\s,(]*(?:with\s+)?{whole_in('k')}\s+(?:active|activated|per\s+token)(?:\s+experts?)?\)?",
+    ),
+    *sets(
+        {"model.mtp_layers": whole("v")},
+        rf"mtp(?:[\s_-]*(?:heads?|layers?|depth|modules?))?{BE}\s*{whole_in('v')}",
+        rf"{whole_in('v')}\s+mtp(?:[\s_-]*(?:heads?|layers?|modules?))?",
+    ),
+    *sets(
         {"model.layers": whole("v")},
         (
             rf"{whole_in('v')}[\s-]*(?:transformer\s+|decoder\s+)?(?:layers?"
