@@ -14,6 +14,7 @@ from scantling.base.errors import DesignError
 from scantling.base.quantities.quantity import quantity, show
 from scantling.base.records import Known, record
 from scantling.base.show import NONE, is_number, params, percent, value_text
+from scantling.catalogue.models.hf import config_file
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
 from scantling.verdict.assessment import Assessment
@@ -241,7 +242,7 @@ def _moved(after: Design, path: str, value: Any) -> Any:
 
 def _content(design: Design, name: str) -> bytes | None:
     try:
-        return (design.folder / name).read_bytes()
+        return config_file(design.folder / name).read_bytes()
     except OSError:
         return None
 

@@ -17,6 +17,7 @@ from scantling.base.json import clean
 from scantling.base.records import record
 from scantling.base.show import is_number
 from scantling.catalogue.families import family
+from scantling.catalogue.models.hf import config_file
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
 from scantling.catalogue.words import RENTS
@@ -68,7 +69,7 @@ def design_hash(design: Design) -> str:
     data = {k: v for k, v in design.data().items() if k not in ("name", "notes")}
     files = {}
     for dotted, name in companions(data).items():
-        path = design.folder / name
+        path = config_file(design.folder / name)
         files[dotted] = sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
     return digest([clean(data), files])
 

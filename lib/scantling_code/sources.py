@@ -11,6 +11,7 @@ from typing import Any
 
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import MAX_BYTES
+from scantling.catalogue.models.hf import CONFIG
 from scantling.design import file as design_yaml
 from scantling.design.design import Design
 from scantling.design.file_or_stdin import read
@@ -82,14 +83,17 @@ def of_revision(name: str) -> tuple[str, Path]:
         target = (place / companion).resolve()
         if not target.is_relative_to(copies.resolve()):
             raise DesignError(field, companion, "a file of the repository", problem="is outside it")
-        content = _blob(here, at, root, str(PurePosixPath(inside).parent / companion))
+        source = str(PurePosixPath(inside).parent / companion)
+        if _git(here, "cat-file", "-t", _object(at, root, source)) == b"tree\n":
+            source, target = f"{source}/{CONFIG}", target / CONFIG
+        content = _blob(here, at, root, source)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
     return text, place
 
 
-def _blob(folder: str, commit: str, root: PurePosixPath, path: str) -> bytes:
-    """The bytes of a file of a commit, its path relative to `folder`, which lies at `root`."""
+def _object(commit: str, root: PurePosixPath, path: str) -> str:
+    """What git calls a file of a commit, its path relative to a folder that lies at `root`."""
     steps: list[str] = []
     for step in (root / path).parts:
         if step == "..":
@@ -98,7 +102,12 @@ def _blob(folder: str, commit: str, root: PurePosixPath, path: str) -> bytes:
             steps.pop()
         else:
             steps.append(step)
-    blob = f"{commit}:{'/'.join(steps)}"
+    return f"{commit}:{'/'.join(steps)}"
+
+
+def _blob(folder: str, commit: str, root: PurePosixPath, path: str) -> bytes:
+    """The bytes of a file of a commit, its path relative to `folder`, which lies at `root`."""
+    blob = _object(commit, root, path)
     size = _git(folder, "cat-file", "-s", blob)
     if size is None:
         raise DesignError("", path, "a file that the revision has", problem="is not in it")

@@ -7,6 +7,7 @@ from typing import Any
 
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import read_text
+from scantling.catalogue.models.hf import config_file
 from scantling.design import file as design_yaml
 from scantling.design.design import Design
 from scantling_code.sources import companions
@@ -50,5 +51,6 @@ class Workspace:
     def _checked(self, data: Any, folder: Path) -> Design:
         if isinstance(data, Mapping):
             for field, name in companions(data).items():
-                self.path(str(folder / name), field)
+                path = self.path(str(folder / name), field)
+                self.path(str(config_file(path)), field)  # which a link may lead out of a folder
         return Design.from_data(data, folder)

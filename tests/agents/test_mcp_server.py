@@ -40,6 +40,8 @@ def root(tmp_path_factory) -> Path:
     (folder / "endless.yaml").symlink_to("/dev/zero")
     (folder / "gone.yaml").symlink_to("nowhere")
     (folder / "outside").symlink_to(top)
+    (folder / "model").mkdir()
+    (folder / "model" / "config.json").symlink_to(top / "secret.json")
     os.mkfifo(folder / "pipe.yaml")
     (folder / "huge.yaml").write_text(f"name: {'x' * 2_000_000}")
     Design.from_data(BASE).write(folder / "run.yaml")
@@ -146,6 +148,7 @@ WRONG = [
     ("assess", {"design": {f"k{i}": i for i in range(100_000)}}, ""),
     ("assess", {"design": {**BASE, "model": {"hf_config": "pipe.yaml"}}}, "model.hf_config"),
     ("assess", {"design": {**BASE, "model": {"hf_config": "endless.yaml"}}}, "model.hf_config"),
+    ("assess", {"design": {**BASE, "model": {"hf_config": "model"}}}, "model.hf_config"),
     ("assess", {"design": {**BASE, "calibration": "outside/secret.yaml"}}, "calibration"),
     ("assess", {"design": "."}, ""),
     ("assess", {"design": "a\0b"}, "design"),
@@ -211,6 +214,9 @@ def test_a_wrong_call_says_field_value_allowed_and_nearest(root):
         said = result.content[0].text
         assert said == error["message"] and said.isprintable() and "Traceback" not in said
         assert "secret: 1" not in said and "root:" not in said
+        assert (
+            arguments != {"design": {**BASE, "model": {"hf_config": "model"}}} or "outside" in said
+        )
     assert sorted(root.parent.rglob("*")) == before
     nearest = results[[w[2] for w in WRONG].index("cluster")].structured_content["error"]
     assert nearest["field"] == "cluster.accelerator" and nearest["nearest"] == "h100-sxm"

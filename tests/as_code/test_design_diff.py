@@ -12,6 +12,7 @@ from scantling.design.design import Design
 from scantling.verdict.assess import assess
 from scantling_code.causes import INTERACTION
 from scantling_code.diff import diff
+from scantling_code.provenance import design_hash
 from scantling_code.snapshot import KEYS, state
 from scantling_code.sources import design_of
 
@@ -125,6 +126,23 @@ def test_a_revision_has_the_files_of_its_time(repository):
     assert {change.path for change in one.asked} == {"cluster.devices", "model.hf_config"}
     effects = {cause.name: cause.deltas["step_s"] for cause in one.causes}
     assert effects["model.hf_config"] > 0 > effects["cluster.devices"]
+
+
+def test_a_folder_of_a_model_is_its_config(repository):
+    """A change of the config in a folder that a design names is a change of the design, and a
+    revision has the folder of its time."""
+    file = repository / "plans" / "run.yaml"
+    file.write_text(file.read_text().replace("models/config.json", "models"))
+    git(repository, "commit", "-qam", "folder")
+    config = repository / "plans" / "models" / "config.json"
+    before = design_hash(design_of(str(file)))
+    config.write_text(
+        config.read_text().replace('"num_hidden_layers": 40', '"num_hidden_layers": 48')
+    )
+    assert design_hash(design_of(str(file))) != before
+    one = diff(design_of("git:HEAD:plans/run.yaml"), design_of(str(file)))
+    assert [change.path for change in one.asked] == ["model.hf_config"]
+    assert one.deltas["step_s"] > 0
 
 
 def test_a_revision_is_read_from_any_folder(repository, monkeypatch):

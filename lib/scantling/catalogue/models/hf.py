@@ -21,6 +21,7 @@ from .patterns import counts_of
 from .shape import Model, attention_kind
 
 Fields = dict[str, Any]  # of `Model`
+CONFIG = "config.json"  # of a model, in its folder
 _SIZE_LIMIT = 4_000_000  # a config is a few kB; anything larger is another file
 _CLASS = re.compile("(ForCausalLM|LMHeadModel|ForConditionalGeneration|Model)+$")
 # what the name of an unknown architecture, or a field of its config, says of the block that is
@@ -136,8 +137,13 @@ def _language_part(model_type: str, whole: Reader) -> tuple[Reader, str, bool]:
 def _load(path: Path) -> Mapping[str, Any]:
     name = str(path) if len(str(path)) < 60 else f"…{str(path)[-55:]}"  # its end tells most
     wrong = partial(DesignError, "hf_config", name)
-    path = path / "config.json" if path.is_dir() else path
-    return json_object(read_text(path, "the path of a config.json", _SIZE_LIMIT, wrong), wrong)
+    text = read_text(config_file(path), "the path of a config.json", _SIZE_LIMIT, wrong)
+    return json_object(text, wrong)
+
+
+def config_file(path: Path) -> Path:
+    """The config.json that a path says: of a folder, the one in it."""
+    return path / CONFIG if path.is_dir() else path
 
 
 def _named_type(reader: Reader) -> str:
