@@ -148,7 +148,6 @@ WRONG = [
     ("assess", {"design": {f"k{i}": i for i in range(100_000)}}, ""),
     ("assess", {"design": {**BASE, "model": {"hf_config": "pipe.yaml"}}}, "model.hf_config"),
     ("assess", {"design": {**BASE, "model": {"hf_config": "endless.yaml"}}}, "model.hf_config"),
-    ("assess", {"design": {**BASE, "model": {"hf_config": "model"}}}, "model.hf_config"),
     ("assess", {"design": {**BASE, "calibration": "outside/secret.yaml"}}, "calibration"),
     ("assess", {"design": "."}, ""),
     ("assess", {"design": "a\0b"}, "design"),
@@ -214,12 +213,15 @@ def test_a_wrong_call_says_field_value_allowed_and_nearest(root):
         said = result.content[0].text
         assert said == error["message"] and said.isprintable() and "Traceback" not in said
         assert "secret: 1" not in said and "root:" not in said
-        assert (
-            arguments != {"design": {**BASE, "model": {"hf_config": "model"}}} or "outside" in said
-        )
     assert sorted(root.parent.rglob("*")) == before
     nearest = results[[w[2] for w in WRONG].index("cluster")].structured_content["error"]
     assert nearest["field"] == "cluster.accelerator" and nearest["nearest"] == "h100-sxm"
+
+
+def test_the_config_in_a_folder_of_a_model_is_below_the_server_s(root):
+    (result,) = ask(root, ("assess", {"design": {**BASE, "model": {"hf_config": "model"}}}))
+    error = result.structured_content["error"]
+    assert error["field"] == "model.hf_config" and error["problem"] == "is outside it"
 
 
 def test_words_that_were_not_read_are_asked_about(root):
