@@ -27,7 +27,7 @@ from scantling.plans.space import space_of
 from scantling.verdict.assess import assess
 
 from .check import designs_under
-from .provenance import digest, inputs_hash
+from .provenance import design_hash, digest, inputs_hash
 from .snapshot import KEYS, state
 
 CHUNK = 8  # designs that one task takes
@@ -53,7 +53,7 @@ Row = dict[str, Any]  # column -> value
 @record
 class Job:
     """One design to assess: its place in the table, what it is called, its data, what was varied,
-    and the error that it began with."""
+    the error that it began with, and the hash of the design with the files that it names."""
 
     number: int
     name: str
@@ -61,11 +61,13 @@ class Job:
     folder: str
     varied: Mapping[str, Any]
     error: str = ""
+    hash: str = ""
 
     @property
     def key(self) -> str:
         """Text that is equal for equal designs of a table."""
-        return digest([self.number, self.name, clean(self.data), clean(self.varied), self.error])
+        data, varied = clean(self.data), clean(self.varied)
+        return digest([self.number, self.name, data, varied, self.error, self.hash])
 
 
 def jobs_of(source: str, base: DesignLike | None, over: Mapping[str, Iterable[Any]]) -> list[Job]:
@@ -91,6 +93,7 @@ def jobs_of(source: str, base: DesignLike | None, over: Mapping[str, Iterable[An
                     folder=one.folder,
                     varied=_as_in_a_file({**one.varied, **dict(zip(axes, at))}),
                     error=one.error,
+                    hash=one.hash,
                 )
             )
             if len(jobs) > MOST:
@@ -129,7 +132,8 @@ def _file_job(file: str, varied: Mapping[str, Any]) -> Job:
 
 def _job(name: str, design: Design, varied: Mapping[str, Any]) -> Job:
     folder = str(design.folder)
-    return Job(number=0, name=name, data=design.data(), folder=folder, varied=varied)
+    data, content = design.data(), design_hash(design)
+    return Job(number=0, name=name, data=data, folder=folder, varied=varied, hash=content)
 
 
 def _of_table(path: Path, base: DesignLike | None) -> Iterator[Job]:
