@@ -41,6 +41,7 @@ LONGEST_QUOTE = 80  # characters of words that are asked about
 _NO_QUESTION = "no rule reads this question: which command answers it?"
 _COMMANDS = ("design", "answer", "sweep", "goodput", "sensitivity", "diagnose")
 FEWEST_PARAMETERS = 1e6  # that are active: fewer are experts
+SHORTEST = 64  # tokens of a sequence: fewer are sequences
 FEWEST_TOKENS = 1e6  # of a run: fewer are those of a sequence
 
 
@@ -193,6 +194,12 @@ def _tokens(notes: Notes) -> None:
     if "tokens_per_param" in facts and not sized:
         del facts["tokens_per_param"]
         notes.questions.append(Asked(Topic.COMPUTE_OPTIMAL, notes.words["tokens_per_param"]))
+    length = fields.get("job.seq_len")
+    if length is not None and length < SHORTEST:
+        words = notes.words["job.seq_len"]
+        del fields["job.seq_len"]
+        notes.read[:] = [read for read in notes.read if read.field != "job.seq_len"]
+        notes.ask(words, "tokens of a sequence (job.seq_len), or sequences (plan.micro_batch)?")
     tokens = fields.get("job.tokens")
     if tokens is not None and tokens < FEWEST_TOKENS:
         words = notes.words["job.tokens"]
@@ -581,6 +588,15 @@ def _network(notes: Notes) -> None:
     if not kind and not rate_of and re.search(r"B(?:/s|ps)", words["rate"]):
         choices = ("cluster.scale_out_gbytes_per_s_per_device", "cluster.storage")
         notes.ask(words["rate"], "a rate of the network, or of the shared store?", choices)
+        return
+    node = notes.fields.get("cluster.node")
+    plain_kind = kind is not None and rate is None and not re.search(r"\d", words["fabric"])
+    if (
+        node
+        and plain_kind
+        and catalogue.node(node).scale_out.startswith(str(kind).partition("-")[0])
+    ):
+        notes.note(words["fabric"], why=f"that of {node}")
         return
     sources = " ".join(words[fact] for fact in ("rate", "fabric", "rate_of") if fact in words)
     fields = choose_fabric(kind, rate, rate_of or "port", _per_node(notes) or 8)

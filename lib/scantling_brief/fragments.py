@@ -68,7 +68,7 @@ ACCELERATOR = (
     rf"(?P<pre>{MEMORY}[\s-]+(?:(?:NVIDIA|AMD)\s+)?)?"
     rf"(?P<acc>(?:{_TWO_WORDS}|{FAMILY}|{_ONE_WORD}|{SHAPED})(?:[\s-]?(?:Ti"
     rf"|Super)(?![a-z]))?)(?!(?!x\d)[A-Za-z0-9]{{2}}|(?!x\d)[a-rt-z0-9])"
-    rf"(?:'?s(?![a-z]))?(?P<more>{MEMORY_OF_EACH}?(?:[\s-]*\(?(?:{FORM}|{MEMORY}"
+    rf"(?:'?s(?![a-z]))?(?P<more>{MEMORY_OF_EACH}?(?:[\s-]*\(?(?:{FORM}|{MEMORY}|(?:with|w/)\s*{HBM}\s?GB(?!\s*(?:of\s+)?[/a-z])"
     r"|(?<=-)(?:16|32|40|80|96)(?!\d))\)?(?![a-z0-9]))*)"
 )
 # a model's maker or series with its version: Llama 5, Kimi K3, Stable LM 2, BERT-large
@@ -124,7 +124,7 @@ BATCH = (
 OVERHEAD = r"(?:time\s+)?(?:overhead|cost|stall share)"
 GOODPUT = r"(?:goodput|effective training time|ettr)"
 DOMAIN = r"(?P<v>node|machine|host|server|rack|pod)"
-KV_HEADS = r"(?:kv|key[\s-]value)[\s-]*heads"
+KV_HEADS = r"(?:kv|key[\s-]value)[\s-]*heads?"
 CHECKPOINT = r"(?:checkpoint(?:ing|s)?|ckpts?|saves?)"
 SITES = r"(?:sites|data\s?cent(?:er|re)s)"
 TIMES = r"(?:\s*[x×*]\s*|\s+)"

@@ -70,7 +70,7 @@ _BOTH = re.compile(
     re.IGNORECASE,
 )
 _A_TIME = re.compile(
-    r"\b((?:in|within|for|over|under|after|takes?|taking|about|around|just|only|than|have|having|got|us|get|is|be"
+    r"((?:^|[,;(]\s*)|\b(?:in|within|for|over|under|after|takes?|taking|about|around|just|only|than|have|having|got|us|get|is|be"
     r"|most|least|half|maximum|max|of|deadline|budget)[\s:]+)an?(?=\s+(?:week|month|quarter|year|day|hour)\b)",
     re.IGNORECASE,
 )

@@ -101,7 +101,7 @@ ASKED = (
         r"(?:deploy(?:ing|ed|ment)?|host(?:ing)?)(?=\s+(?:a|an|the|our|it|this|llama|qwen|deepseek"
         r"|model|llm|\d))",
         r"deploy(?:ing|ment)?(?=\s*(?:[+&,;?]|and\b|then\b|to\b|or\b|$))",
-        r"(?:kv[\s-]cache|time\s+to\s+first\s+token|ttft|tpot|prefill|decode\s+(?:speed|throughput)"
+        r"(?:kv[\s-]cache|time\s+to\s+first\s+token|ttft|tpot|latency|prefill|decode\s+(?:speed|throughput)"
         r"|concurrent\s+users|requests\s+per\s+second|rps|chatbot|generation\s+speed)",
     ),
     *asks(

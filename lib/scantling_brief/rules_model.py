@@ -153,7 +153,7 @@ MODEL = (
     ),
     *sets(
         {"model.heads": whole("v")},
-        rf"{whole_in('v')}[\s-]*(?:attention\s+|query\s+)?heads",
+        rf"{whole_in('v')}[\s-]*(?:attention\s+|query\s+)?heads?",
         rf"(?:attention\s+)?heads{BE}\s*{whole_in('v')}",
     ),
     *sets(
@@ -180,6 +180,7 @@ MODEL = (
             rf"(?:dim(?:ension)?|width)){BE}\s*(?P<v>\d{{3,6}})"
         ),
         r"d_?model\s*=?\s*(?P<v>\d{3,6})",
+        r"(?P<v>\d{3,6})[\s-]+wide",
         r"(?P<v>\d{3,6})\s+hidden(?:\s+(?:size|dim(?:ension)?))?",
     ),
     *sets(
@@ -187,6 +188,7 @@ MODEL = (
         rf"(?:ffn|mlp|feed[\s-]?forward|intermediate)(?:[\s_-]*(?:hidden|size|dim(?:ension)?|width))*{BE}\s*"
         r"(?P<v>\d{3,6})",
         r"d_?ff\s*=?\s*(?P<v>\d{3,6})",
+        r"(?P<v>\d{3,6})[\s-]+(?:ffn|intermediate)(?:[\s_-]*(?:hidden|size|dim|width))?",
     ),
     *sets(
         {"model.vocab": whole("v")},
@@ -295,7 +297,7 @@ MODEL = (
             r"(?:(?:supervised|full|instruction)[\s-]+)?fine-?\s?tun"
             r"(?:e|es|ed|ing)(?:\s+run)?"
         ),
-        r"(?:full[\s-]+)?(?:sft|ft|instruction[\s-]tuning|post-?training|mid-?training)",
+        r"(?:full[\s-]+)?(?:sft|ft|cpt|instruction[\s-]tuning|post-?training|mid-?training)",
         (
             r"contin(?:ue|ual|ued|uous|uing)(?:[\s-]+(?:ly[\s-]+)?(?:pre-?)?train"
             r"(?:ing|ed)?)?"
@@ -370,7 +372,7 @@ MODEL = (
         {"plan.micro_batch": whole("v")},
         (
             r"(?:per[\s_-]?(?:device|gpu)[\s_-]?(?:train[\s_-]?)?(?:batch(?:[\s_-]?size)?|bs)"
-            r"|(?:local|device)[\s_-]batch(?:[\s_-]size)?|micro[\s_-]?batch(?:es)?(?:[\s_-]?si"
+            r"|(?:local|device)[\s_-]batch(?:[\s_-]size)?|micro[\s_-]?bsz?|micro[\s_-]?batch(?:es)?(?:[\s_-]?si"
             rf"ze)?|mbs){BE}\s*{whole_in('v')}(?:\s*(?:sequences|seqs|samples))?{PER_DEVICE}?"
         ),
         (
@@ -380,6 +382,7 @@ MODEL = (
         rf"{whole_in('v')}[\s-]*(?:sequences?|seqs?|samples?|examples?){PER_DEVICE}",
         rf"(?:batch(?:\s+size)?|bsz?){BE}\s*{whole_in('v')}(?=\s*[x×*]\s*\d+\s*(?:gpus?|devices?|{ACCELERATOR}))",
         rf"micro{BE}\s*{whole_in('v')}",
+        rf"(?:per|on\s+each|on\s+every)\s+(?:gpu|device|card|rank|chip)\s+{whole_in('v')}\s*(?:sequences?|seqs?|samples?)",
         rf"(?:batch(?:\s+size)?|bs){PER_DEVICE}{BE}\s*{whole_in('v')}",
         why="a batch of each device is the micro-batch",
     ),
