@@ -38,7 +38,8 @@ def saving(assessment: Assessment) -> Saving | None:
 
 
 def fewer_devices(tried: Trials) -> None:
-    """Fewer of the same devices: some shares of today's, and the fewest that keep the deadline."""
+    """Fewer of the same devices: some shares of today's, and the fewest that keep the deadline.
+    Counts on which the model's own arithmetic takes longer than it may are not searched."""
     assessment = tried.assessment
     cluster = assessment.resolved.cluster
     if "dp" in assessment.design.plan.stated():
@@ -47,8 +48,9 @@ def fewer_devices(tried: Trials) -> None:
     def enough(count: int) -> bool:
         return tried.tried(device_change(assessment, count)).feasible
 
+    least = _fewest_by_arithmetic(assessment)
     counts = {cluster.whole(cluster.devices * share) for share in FEWER}
-    fewer = [count for count in sorted(counts, reverse=True) if count != cluster.devices]
+    fewer = [n for n in sorted(counts, reverse=True) if least <= n != cluster.devices]
     able = [count for count in fewer if enough(count)]
     if assessment.resolved.constraints.deadline_days is None or not able:
         return
@@ -77,9 +79,24 @@ def fewer_that_keep(assessment: Assessment) -> set[int]:
 def _most_to_save(assessment: Assessment) -> float:
     """The share of device-seconds that is no arithmetic of the model: idle devices, and parts of
     the step that another batch or another number of devices could do without."""
+    used = assessment.devices_used / assessment.resolved.cluster.devices
+    return 1 - _arithmetic(assessment) * used
+
+
+def _arithmetic(assessment: Assessment) -> float:
+    """The share of the step that is arithmetic of the model."""
     step = assessment.step_breakdown_s
-    arithmetic = sum(step[part] for part in _ARITHMETIC) / sum(step.values())
-    return 1 - arithmetic * assessment.devices_used / assessment.resolved.cluster.devices
+    return sum(step[part] for part in _ARITHMETIC) / sum(step.values())
+
+
+def _fewest_by_arithmetic(assessment: Assessment) -> float:
+    """Devices on which nothing but the arithmetic of the model, undisturbed, takes as long as the
+    run may: its deadline, or today's likely days where none is stated. 0 without tokens."""
+    if not assessment.days or assessment.likely.days is None or assessment.goodput is None:
+        return 0
+    may = assessment.resolved.constraints.deadline_days or assessment.likely.days
+    device_days = assessment.days * assessment.goodput * assessment.devices_used
+    return _arithmetic(assessment) * device_days / may
 
 
 def _keeps(now: Assessment, t: Tried) -> bool:

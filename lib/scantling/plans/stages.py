@@ -10,6 +10,7 @@ from .evaluate import Search, evaluate, joined, legal, union
 from .refine import refined
 from .remote import Progress
 from .space import (
+    COARSE,
     DEFAULT,
     LAST_RESORT,
     LEAN,
@@ -37,8 +38,9 @@ def searched(
 ) -> Search:
     """The search of a space, and beside the default one what memory decides: finer shares of
     recompute, state in host memory, uneven depths and the lean end of every axis; of a space of
-    SMALL plans or more a coarse part of them, and the whole only where nothing fits. Which of these
-    are searched does not hang on the memory, so that more of it leaves no plan out.
+    SMALL plans or more a coarse part of them, and the whole only where nothing fits; beside a
+    coarse space that part alone, where nothing fits. Which of these are searched does not hang on
+    the memory, so that more of it leaves no plan out.
 
     first : the search of the space alone, where it is at hand.
     own_stack : False also searches what the named stack does not offer. A space with offload (the
@@ -55,6 +57,8 @@ def searched(
         further, short_of = (OFFLOADED, LEAN_OFFLOADED), (LAST_RESORT,)
     elif space == DEFAULT:
         further = (OFFLOADS_COARSE, LEAN)
+    elif space == COARSE:
+        short_of = (OFFLOADS_COARSE, LEAN_OFFLOADED)
     searches = [first, *_further(situation, further, own_stack)]
     if all(search.best() is None for search in searches):
         searches += _further(situation, short_of, own_stack)
