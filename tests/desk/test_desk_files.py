@@ -81,12 +81,12 @@ def test_the_report_is_rendered_in_the_background_and_can_be_stopped(files, tmp_
     assert files.desk.design.job.seq_len == 4096
     files.job.stop.click()
     files.job.thread.join(30)
-    assert "ancelled" in files.said.value
+    assert "ancelled" in files.report_status.value
     assert not list((tmp_path / "reports").glob("*.html"))
     files.job.run()
     files.job.thread.join(120)
     (page,) = (tmp_path / "reports").glob("llama*.html")
-    assert str(page) in files.said.value
+    assert str(page) in files.report_status.value
     assert "<svg" in page.read_text(encoding="utf-8")
 
 
