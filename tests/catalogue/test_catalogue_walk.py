@@ -161,5 +161,5 @@ def test_every_stack(name):
 
 
 def test_a_stack_that_is_not_there_is_refused():
-    with pytest.raises(ValueError, match="is unknown"):
+    with pytest.raises(ValueError, match="is not a stack of the catalogue"):
         assessed(accelerator="h100-sxm", stack="nonesuch")
