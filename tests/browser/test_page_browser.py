@@ -107,7 +107,7 @@ def test_a_log_moves_the_desk_to_what_was_measured(voila, visitor, tmp_path):
     assert waiting.value.suggested_filename == "calibration.yaml"
     said = desk.page.get_by_text("A step took 6.5").first
     said.wait_for(timeout=PATIENCE_MS)
-    assert "was foretold" in said.inner_text()
+    assert "was predicted" in said.inner_text()
     assert desk.note("step_s") != before and desk.marks(1) != marks
     assert "measured here" in desk.chart(1).inner_html()
     if pictures := os.environ.get("SCANTLING_PICTURES"):
