@@ -28,9 +28,27 @@ bridge(CORE)
 import megatron.core.models.common.embeddings.rope_utils as rope  # noqa: E402
 import megatron.core.transformer.moe.moe_utils as moe  # noqa: E402
 import megatron.core.utils as utils  # noqa: E402
+import transformer_engine.pytorch.optimizers as te_optimizers  # noqa: E402
 from packaging.version import Version  # noqa: E402
 
 utils._te_version = Version("2.12.0")
+
+
+class FusedAdam:
+    """Transformer Engine's, as far as its arguments: states of a dtype each since 1.11."""
+
+    def __init__(
+        self,
+        params,
+        master_weight_dtype=torch.float32,
+        exp_avg_dtype=torch.float32,
+        exp_avg_sq_dtype=torch.float32,
+        use_decoupled_grad=False,
+        store_param_remainders=False,
+    ): ...
+
+
+te_optimizers.FusedAdam = FusedAdam
 rope.fused_apply_rotary_pos_emb = rope.fused_apply_rotary_pos_emb or object()
 moe.fused_permute = moe.fused_permute_with_probs = moe.fused_unpermute = (
     moe.fused_sort_chunks_by_index
@@ -125,8 +143,8 @@ def judge(kit):
             c.ddp.data_parallel_sharding_strategy
         )
         if c.ddp.use_megatron_fsdp
-        else "zero1"
-        if c.ddp.use_distributed_optimizer
+        else "zero1"  # dist_muon has its states on the ranks by whole matrices
+        if c.ddp.use_distributed_optimizer or c.optimizer.optimizer == "dist_muon"
         else "none"
     )
     return dict(
