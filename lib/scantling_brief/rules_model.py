@@ -52,6 +52,7 @@ _ACCUMULATION = (
     r"|gas?(?=\s*[=:]?\s*\d))"
 )
 _USUAL = "1|2|4|8|16|20|24|32|40|48|64|96|128|131|160|192|200|256|512"  # thousands of a sequence
+_EXAMPLES = r"(?:examples|samples|instructions|prompts|conversations)"
 _DOCUMENT = r"(?:sequences?|documents?|docs?|contexts?|prompts?)"
 MODEL = (
     *means(
@@ -262,22 +263,16 @@ MODEL = (
         {"epochs": plain_of("e"), "examples": amount},
         (
             r"(?P<e>\d+)\s+epochs?\s+(?:over|of|on|through)\s+(?:the\s+|our\s+|a\s+)?"
-            rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?(?:examples|samples|instructions|prompts"
-            r"|conversations)(?!\s+(?:per|/|of|with|at|x|each))"
+            rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}(?!\s+(?:per|/|of|with|at|x|each))"
         ),
     ),
     *sets(
         {"examples": number("v"), "example_tokens": whole("w", thousand=1024)},
-        rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?(?:examples|samples|instructions|prompts"
-        r"|conversations)\s+"
+        rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}\s+"
         rf"(?:of|with|at|x|each)\s+(?:about\s+|~\s*)?{whole_in('w')}[\s-]*tokens?(?:\s+each)?",
     ),
     *sets(
-        {"examples": amount},
-        (
-            rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?(?:examples|samples"
-            r"|instructions|prompts|conversations)(?!\s+(?:per|/))"
-        ),
+        {"examples": amount}, rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}(?!\s+(?:per|/))"
     ),
     *sets({"epochs": plain}, r"(?:for\s+|over\s+)?(?P<v>\d+)\s+epochs?"),
     *sets(

@@ -1,16 +1,18 @@
 """What a line says of tuning a trained model: the method, its adapters, samples and rollout."""
 
-from .fragments import BE, MOST, whole_in
-from .readers import always, prefixed, sequence, whole
+from .fragments import ACCELERATOR, BATCH, BE, DEVICE_NOUN, MOST, number_in, whole_in
+from .readers import always, prefixed, sequence, sequence_of, whole
 from .rule import Rule, asks, means, sets
 
 _NOUN = r"(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft|run|stage))?"
 _BASE = r"(?:4[\s-]?bits?|nf4|int4)"  # how its base is kept
 _RANK = r"(?:[,\s]+(?:with\s+)?(?:rank|r)\s*[=:]?\s*(?P<rank>\d+))?"
+_SAMPLES = r"(?:samples|generations|roll-?outs|completions|responses)"
 _EACH = (
-    rf"{whole_in('v')}\s+(?:samples|generations|roll-?outs|completions|responses)"
+    rf"(?:n\s*=\s*)?{whole_in('v')}\s+{_SAMPLES}"
     r"(?:\s+(?:per|a|each|for\s+each|for\s+every)\s+prompt|\s+each)"
 )
+_BY = r"\s*(?:x|×|\*|by|times|of|with)\s*"
 _VARIANT = "which method is meant: this one is planned as none of these (job.method)"
 _POLICIES = ("job.method: grpo", "job.method: ppo", "job.method: dpo")
 
@@ -56,6 +58,13 @@ TUNING = (
         r"(?:reward\s+model(?:l?ing|s)?|rejection\s+sampling|best[\s-]of[\s-]n|llm[\s-]judges?)",
         choices=("job.rollout.reward: {kind: rule}", "job.rollout.reward: {kind: model}"),
     ),
+    *asks(
+        "devices of the rollout beside those of the trainer: how many are there in all"
+        " (cluster.devices), and how many of them for the rollout (job.rollout.devices)?",
+        rf"{number_in('x')}\s*(?:{ACCELERATOR}\s*)?(?:{DEVICE_NOUN}\s*)?(?:for|on|do|doing)\s+(?:the\s+)?"
+        r"(?:roll-?outs?|generation|inference|sampling)(?:\s+(?:with|by|in|on|using|via)\s+(?:vllm|sglang))?",
+        choices=("cluster.devices", "job.rollout.devices"),
+    ),
     *sets(
         {"job.rollout.engine": prefixed("")},
         r"(?P<v>vllm|sglang)(?=\s+roll-?outs?)(?:\s+roll-?outs?)",
@@ -66,18 +75,30 @@ TUNING = (
     *sets(
         {"job.rollout.prompts": whole("prompts"), "job.rollout.samples": whole("v")},
         rf"{whole_in('prompts')}\s+prompts[\s,]*(?:and|with|by|x|×|\*)?\s*{_EACH}",
+        rf"{whole_in('prompts')}\s+prompts{_BY}{whole_in('v')}\s+{_SAMPLES}",
+        rf"{_EACH},?\s*(?:and\s+|with\s+|for\s+|of\s+)?{whole_in('prompts')}\s+prompts",
+        rf"{whole_in('v')}\s+{_SAMPLES}{_BY}{whole_in('prompts')}\s+prompts",
     ),
     *sets(
-        {"job.rollout.prompts": whole("v")}, rf"{whole_in('v')}\s+prompts\s+(?:per|a|each)\s+step"
+        {"job.rollout.prompts": whole("v")},
+        rf"{whole_in('v')}\s+prompts\s*(?:(?:per|a|each)\s+|/\s*)(?:step|batch|update|iteration)",
+        rf"(?:{BATCH}|batches)\s*(?:of|{BE})\s*{whole_in('v')}\s+prompts",
     ),
     *sets(
         {"job.rollout.max_response": sequence},
         rf"max(?:imum)?\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
         rf"(?:{MOST}\s*)?{whole_in('v')}(?:\s*tokens)?",
+        rf"(?:responses?|completions?|generations?|roll-?outs?)\s+(?:of\s+)?{MOST}\s*{whole_in('v')}"
+        r"(?:\s*tokens)?",
     ),
     *sets(
         {"job.rollout.mean_response": sequence},
         rf"(?:mean|average|avg)\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
         rf"{whole_in('v')}(?:\s*tokens)?",
+    ),
+    *sets(
+        {"job.rollout.mean_response": sequence, "job.rollout.max_response": sequence_of("most")},
+        rf"(?:mean|average|avg)\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
+        rf"{whole_in('v')}(?:\s*tokens)?,?\s*(?:and\s+)?{MOST}\s*{whole_in('most')}(?:\s*tokens)?",
     ),
 )
