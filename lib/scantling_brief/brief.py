@@ -194,18 +194,19 @@ def _tokens(notes: Notes) -> None:
     if "tokens_per_param" in facts and not sized:
         del facts["tokens_per_param"]
         notes.questions.append(Asked(Topic.COMPUTE_OPTIMAL, notes.words["tokens_per_param"]))
-    length = fields.get("job.seq_len")
-    if length is not None and length < SHORTEST:
-        words = notes.words["job.seq_len"]
-        del fields["job.seq_len"]
-        notes.read[:] = [read for read in notes.read if read.field != "job.seq_len"]
-        notes.ask(words, "tokens of a sequence (job.seq_len), or sequences (plan.micro_batch)?")
-    tokens = fields.get("job.tokens")
-    if tokens is not None and tokens < FEWEST_TOKENS:
-        words = notes.words["job.tokens"]
-        del fields["job.tokens"]
-        notes.read[:] = [read for read in notes.read if read.field != "job.tokens"]
-        notes.ask(words, "tokens of the run (job.tokens), or of a sequence (job.seq_len)?")
+    in_sequences = "tokens of a sequence (job.seq_len), or sequences (plan.micro_batch)?"
+    _ask_if_below(notes, "job.seq_len", SHORTEST, in_sequences)
+    of_a_sequence = "tokens of the run (job.tokens), or of a sequence (job.seq_len)?"
+    _ask_if_below(notes, "job.tokens", FEWEST_TOKENS, of_a_sequence)
+
+
+def _ask_if_below(notes: Notes, path: str, least: float, question: str) -> None:
+    """Ask about a count that is too small for its field, which then stays open."""
+    value = notes.fields.get(path)
+    if value is not None and value < least:
+        del notes.fields[path]
+        notes.read[:] = [read for read in notes.read if read.field != path]
+        notes.ask(notes.words[path], question)
 
 
 def _steps(notes: Notes, steps: int) -> None:

@@ -107,21 +107,14 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path, file, monkeypatch):
         assess_many(str(file), over=over, space="default", partial=partial)
 
 
-def test_a_run_does_not_go_on_with_another_model(tmp_path):
+def test_a_run_does_not_go_on_with_another_model(tmp_path, llama_config):
     """The design names a file, which was changed after the run was stopped."""
-    config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": 4096,
-        "intermediate_size": 11008,
-        "num_attention_heads": 32,
-        "num_hidden_layers": 32,
-        "vocab_size": 32000,
-    }
     file, partial = tmp_path / "run.yaml", tmp_path / "rows.partial"
     steps = []
     for layers in (32, 40):
-        (tmp_path / "config.json").write_text(json.dumps(config | {"num_hidden_layers": layers}))
+        (tmp_path / "config.json").write_text(
+            json.dumps(llama_config | {"num_hidden_layers": layers})
+        )
         Design.from_data(BASE | {"model": {"hf_config": "config.json"}}, tmp_path).write(
             file, force=True
         )

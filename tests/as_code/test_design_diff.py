@@ -94,28 +94,20 @@ def git(folder, *arguments):
 
 
 @pytest.fixture
-def repository(tmp_path, base, monkeypatch):
+def repository(tmp_path, base, monkeypatch, llama_config):
     """A design with a model of its own, of which the model's file was changed since."""
-    config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": 4096,
-        "intermediate_size": 11008,
-        "num_attention_heads": 32,
-        "num_hidden_layers": 32,
-        "vocab_size": 32000,
-        "max_position_embeddings": 4096,
-    }
     folder = tmp_path / "plans"
     (folder / "models").mkdir(parents=True)
-    (folder / "models" / "config.json").write_text(json.dumps(config))
+    (folder / "models" / "config.json").write_text(json.dumps(llama_config))
     design = base.change({"model": {"hf_config": "models/config.json"}})
     (folder / "run.yaml").write_text(design.to_yaml())
     git(tmp_path, "init", "-q")
     git(tmp_path, "add", "-A")
     git(tmp_path, "commit", "-qm", "first")
     git(tmp_path, "tag", "first")
-    (folder / "models" / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 40}))
+    (folder / "models" / "config.json").write_text(
+        json.dumps(llama_config | {"num_hidden_layers": 40})
+    )
     (folder / "run.yaml").write_text(design.change({"cluster.devices": 128}).to_yaml())
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -16,8 +16,8 @@ SHOWN = 2
 
 
 def rivals(assessment: Assessment, recommended: Saving | None = None) -> list[FixRow]:
-    """The two best designs beside this one, rows as of `fixes`; one where another is recommended,
-    which is the other of the two.
+    """The two best designs beside this one, rows as of `fixes`; where one is recommended already,
+    the other alone.
 
     Of a design that may be run: the change after which the run costs least, and the one after which
     it ends first (throughput a device and step time where the design names no tokens or no price),

@@ -92,7 +92,7 @@ def _arithmetic(assessment: Assessment) -> float:
 def _fewest_by_arithmetic(assessment: Assessment) -> float:
     """Devices on which nothing but the arithmetic of the model, undisturbed, takes as long as the
     run may: its deadline, or today's likely days where none is stated. 0 without tokens."""
-    if not assessment.days or assessment.likely.days is None or assessment.goodput is None:
+    if not assessment.days or assessment.likely.days is None:
         return 0
     may = assessment.resolved.constraints.deadline_days or assessment.likely.days
     device_days = assessment.days * assessment.goodput * assessment.devices_used

@@ -43,6 +43,7 @@ from ..view import FRONT, View, headline
 
 MET = 2  # limits on the first page of a design that may be run
 MEASURED = 2  # measurements on the first page
+LONG_TITLE = 80  # letters from which a title is set smaller: more than a line and a half
 NAMED = 2  # constraints that an alternative names; more are counted
 REFUSAL = {"error": "Hardware constraints insufficient for model parameters"}
 
@@ -60,8 +61,10 @@ def header(view: View) -> Markup:
         machine += f" · {fabric(cluster.scale_out)}"
     tokens = f"{params(view.tokens)} tokens, " if view.tokens else ""
     run = f"sequence {whole(job.seq_len)}, batch {whole(job.global_batch)}, {job.precision}"
-    return Markup('<header>\n<h1>{}</h1>\n<p class="given">{}</p>\n</header>').format(
-        view.resolved.name, f"{model} parameters · {machine} · {tokens}{run}"
+    title = view.resolved.name
+    css = Markup(' class="long"') if len(title) > LONG_TITLE else ""
+    return Markup('<header>\n<h1{}>{}</h1>\n<p class="given">{}</p>\n</header>').format(
+        css, title, f"{model} parameters · {machine} · {tokens}{run}"
     )
 
 
