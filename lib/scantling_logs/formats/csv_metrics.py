@@ -30,7 +30,6 @@ def knows(head: str) -> bool:
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:
-    csv.field_size_limit(1 << 20)
     reader = csv.reader(line for line in lines(path) if line.strip())
     names = names_of(",".join(next(reader, [])))
     while True:
