@@ -58,6 +58,7 @@ IN_THE_FILE = {
         "model.o_lora",
         "model.o_groups",
         "model.hyper_connections",
+        "model.hyper_mixed",
         "model.latent",
         "model.zero_experts",
         "model.memory_blocks",

@@ -28,10 +28,12 @@ from .mamba1 import Mamba1
 from .mamba2 import Mamba2
 from .mla import Mla
 from .mlp import Bare, DenseMlpOfMoe, Mlp, Still
+from .mlstm import Mlstm
 from .moe import Moe
 from .mtp import Mtp
 from .residual import Stream
 from .rglru import RgLru
+from .rwkv4 import Rwkv4
 from .saved_tensors import Keeping
 from .shared import SharedUse, SharedWeights
 from .shortconv import ShortConv
@@ -55,7 +57,9 @@ _STATE: tuple[type[Block], ...] = (
     GatedDelta,
     KimiDelta,
     Lightning,
+    Mlstm,
     RgLru,
+    Rwkv4,
     ShortConv,
 )
 _OTHERS: tuple[type[Block], ...] = (

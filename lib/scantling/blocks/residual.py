@@ -13,22 +13,29 @@ from .saved_tensors import Keeping
 
 @record
 class Stream(Block):
-    """`norms` weights of a layer's norms; `copies` of the residual stream, 0 or 1: one."""
+    """`norms` weights of a layer's norms; `copies` of the residual stream, 0 or 1: one; `mixed` 0:
+    each is read and written with a weight of its own alone (Hunyuan 4)."""
 
     kind = "stream"
 
     norms: Column = 0
     copies: Column = 0
+    mixed: Column = 1
     ends: Column = 0  # 1: what gathers the copies before the head
 
+    @property
+    def gates(self) -> Column:
+        """m of one mixing: n (2 + n), or 2 n where copies are not mixed."""
+        return self.copies * (2 + self.mixed * self.copies)
+
     def mixing(self) -> Column:
-        """Weights of the two mixings of a layer: m n h, m = n (2 + n); of the end n n h. [count]"""
+        """Weights of the two mixings of a layer: m n h; of the end n n h. [count]"""
         n = self.copies
-        return n * self.hidden * (self.ends * n + (1 - self.ends) * 2 * n * (2 + n))
+        return n * self.hidden * (self.ends * n + (1 - self.ends) * 2 * self.gates)
 
     def parameters(self) -> dict[str, Column]:
         n = self.copies
-        scales = self.ends * (n + 1) + (1 - self.ends) * 2 * (n * (2 + n) + 3)
+        scales = self.ends * (n + 1) + (1 - self.ends) * 2 * (self.gates + 2 + self.mixed)
         return {"norms": self.norms, "other": (n > 0) * (self.mixing() + scales)}
 
     def flops(self, seq_len: Column) -> dict[str, Column]:

@@ -256,7 +256,7 @@ class ModelSpec(Section):
     lin_v_dim: int | None = count(
         0, 1_000_000, "elements", "linear attention: width of a value head", example=128
     )
-    lru_width: int | None = count(0, 1_000_000, "elements", "RG-LRU: width", example=2560)
+    lru_width: int | None = count(0, 1_000_000, "elements", "RG-LRU, RWKV-4: width", example=2560)
     index_heads: int | None = count(
         0, 1_000_000, "heads", "indexer of sparse attention: heads", example=64
     )
@@ -275,6 +275,7 @@ class ModelSpec(Section):
     hyper_connections: int | None = count(
         0, 1_000_000, "copies", "copies of the residual stream", example=4
     )
+    hyper_mixed: bool | None = flag("layers mix the copies with one another", example=True)
     latent: int | None = count(
         0, 1_000_000, "elements", "width that routed experts work in; 0: the stream's", example=1024
     )

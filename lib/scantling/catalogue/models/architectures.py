@@ -24,6 +24,7 @@ class FfnRule(StrEnum):
     PLAIN = "plain"
     HALF = "half"
     LFM2 = "lfm2"
+    XLSTM = "xlstm"
 
 
 class Sliding(StrEnum):
@@ -83,6 +84,7 @@ class BlockSizes(TypedDict, total=False):
     index_dim: int
     index_topk: int
     hyper_connections: int
+    hyper_mixed: bool
     latent: int
     zero_experts: int
     router_scales: bool

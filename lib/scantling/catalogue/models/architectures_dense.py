@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .architectures import Architecture, Extras, KvHeads, Refusal, Sliding, no_extras
+from .architectures import Architecture, Extras, KvHeads, Refusal, Sliding
 from .hf_reader import Reader, Switch
 
 # Llama and its descendants: RMSNorm, gated MLP, rotary positions
@@ -155,6 +155,7 @@ COHERE2 = replace(
     whole_every=4,
     window_class=4096,
 )
+COHERE_COMPASS_TEXT = replace(COHERE2, model_type="cohere_compass_text")
 STABLELM = Architecture(
     model_type="stablelm",
     head_dim=(),
@@ -539,50 +540,6 @@ MODERNBERT_DECODER = Architecture(
 )
 
 
-def _bert_ends(r: Reader, shape: Mapping[str, Any]) -> Extras:
-    """Rows of kinds of segments; a product, its bias and a norm before the head."""
-    hidden = shape["hidden"]
-    kinds = r.count("type_vocab_size", least=0) or 0
-    tasks = r.count("task_type_vocab_size") if r.flag(Switch("use_task_id")) else 0
-    ends = hidden * hidden + 3 * hidden
-    return Extras((kinds + (tasks or 0)) * hidden + ends, hidden * hidden)
-
-
-BERT = Architecture(
-    model_type="bert",
-    kv_heads=(),
-    head_dim=(),
-    tied=True,
-    gated=False,
-    activation_class="gelu",
-    norm_bias=True,
-    final_norm=False,
-    embedding_norm=True,
-    qkv_bias=True,
-    out_bias=True,
-    mlp_bias=True,
-    head_bias=True,
-    positions=("max_position_embeddings",),
-    extras=_bert_ends,
-)
-MEGATRON_BERT = replace(BERT, model_type="megatron-bert", embedding_norm=False, final_norm=True)
-# encoders that a file makes decoders of (is_decoder)
-AS_DECODERS = {
-    each.model_type: each
-    for each in (
-        BERT,
-        replace(BERT, model_type="bert-generation", extras=no_extras),
-        replace(BERT, model_type="camembert"),
-        replace(BERT, model_type="data2vec-text"),
-        replace(BERT, model_type="ernie"),
-        MEGATRON_BERT,
-        replace(BERT, model_type="roberta"),
-        replace(BERT, model_type="roberta-prelayernorm", final_norm=True),
-        replace(BERT, model_type="xlm-roberta"),
-        replace(MEGATRON_BERT, model_type="xlm-roberta-xl"),
-    )
-}
-
 TABLE = {
     each.model_type: each
     for each in (
@@ -642,6 +599,7 @@ TABLE = {
         PHI3,
         COHERE,
         COHERE2,
+        COHERE_COMPASS_TEXT,
         STABLELM,
         NEMOTRON,
         STARCODER2,

@@ -322,6 +322,37 @@ ARIA_TEXT = Architecture(
 )
 
 
+DBRX = Architecture(
+    model_type="dbrx",
+    layers=("n_layers", "num_hidden_layers"),
+    hidden=("d_model", "hidden_size"),
+    heads=("n_heads", "num_attention_heads"),
+    kv_heads=("attn_config.kv_n_heads",),
+    head_dim=(),
+    seq_len=("max_seq_len",),
+    experts=Experts(
+        experts=("ffn_config.moe_num_experts",),
+        top_k=("ffn_config.moe_top_k",),
+        width=("ffn_config.ffn_hidden_size",),
+        dense=(),
+    ),
+)
+HUNYUAN_V1_MOE = Architecture(
+    model_type="hunyuan_v1_moe",
+    kv_rule=KvHeads.AS_HEADS,
+    qk_norm="head",
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    experts=Experts(
+        experts=("num_experts", "num_local_experts"),
+        top_k=("moe_topk", "num_experts_per_tok"),
+        width=("intermediate_size",),
+        dense=(),
+        shared_one=True,
+    ),
+)
+
+
 def _norms_behind_experts(r: Reader, shape: Mapping[str, Any]) -> Extras:
     """A norm behind the experts of each layer that has them (post_mlp_layernorm)."""
     return Extras(shape["moe_layers"] * shape["hidden"])
@@ -334,6 +365,8 @@ TABLE = {
     each.model_type: each
     for each in (
         AXK1,
+        DBRX,
+        HUNYUAN_V1_MOE,
         MIXTRAL,
         GRANITEMOE_SWA,
         FLEX_OLMO,

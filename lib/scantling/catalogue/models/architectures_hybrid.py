@@ -141,6 +141,43 @@ def _zamba2(r: Reader, hidden: int) -> BlockSizes:
     }
 
 
+def _zamba(r: Reader, hidden: int) -> BlockSizes:
+    """Mamba-1 whose projections of step, B and C stand by heads: as many weights as without."""
+    expand = r.block_size("_expand", 2, "mamba_expand")
+    return {
+        "conv_bias": r.flag(Switch("mamba_conv_bias", usual=True)),
+        "proj_bias": r.flag(Switch("mamba_proj_bias")),
+        "state_size": r.block_size("state_size", 16, "mamba_d_state"),
+        "d_inner": r.block_derived("d_inner", hidden * expand, "hidden*_expand"),
+        "conv": r.block_size("conv", 4, "mamba_d_conv"),
+        "dt_rank": r.block_derived("dt_rank", hidden / 16, "hidden/16", "mamba_dt_rank"),
+        "memory_blocks": 1,
+    }
+
+
+def _rwkv(r: Reader, hidden: int) -> BlockSizes:
+    return {"lru_width": r.block_derived("lru_width", hidden, "hidden", "attention_hidden_size")}
+
+
+def _xlstm(r: Reader, hidden: int) -> BlockSizes:
+    heads = r.block_size("lin_v_heads", 8, "num_heads")
+    widths = {}
+    for field, name, usual in (
+        ("lin_k_dim", "qk_dim_factor", 0.5),
+        ("lin_v_dim", "v_dim_factor", 1.0),
+    ):
+        factor = r.get(name) or r.of_class(name, usual, "xlstm")
+        widths[field] = r.derived(
+            field, (), hidden * factor / max(heads, 1), f"hidden*{name}/heads"
+        )
+    return {
+        "lin_v_heads": heads,
+        "lin_k_dim": widths["lin_k_dim"],
+        "lin_v_dim": widths["lin_v_dim"],
+        "chunk": r.block_size("chunk", 64, "chunk_size"),
+    }
+
+
 def _recurrent_gemma(r: Reader, hidden: int) -> BlockSizes:
     return {
         "conv_bias": True,
@@ -288,6 +325,15 @@ def _deepseek_v4(r: Reader, hidden: int) -> BlockSizes:
     }
 
 
+def _hy_v4(r: Reader, hidden: int) -> BlockSizes:
+    return {
+        **_glm_moe_dsa(r, hidden),
+        "attention_gate": "width",
+        "hyper_connections": r.block_size("hyper_connections", 4, "hc_mult"),
+        "hyper_mixed": False,
+    }
+
+
 def _longcat_flash(r: Reader, hidden: int) -> BlockSizes:
     return {"zero_experts": r.block_size("zero_experts", 256, "zero_expert_num")}
 
@@ -406,6 +452,56 @@ ZAMBA2 = Architecture(
     word_lists=("layers_block_type", "layer_types"),
     refuse=(Refusal("add_bias_linear", (False, None), "its biases are not counted"),),
     dimensions=_zamba2,
+)
+ZAMBA = replace(
+    ZAMBA2,
+    model_type="zamba",
+    words={"mamba": "mamba1", "linear_attention": "mamba1", "hybrid": "shared(attn+mlp)>mamba1"},
+    mixer="mamba1",
+    refuse=(
+        Refusal(
+            "tie_word_embeddings", (True, None), "the library then shares no weights of layers"
+        ),
+    ),
+    dimensions=_zamba,
+)
+
+
+def _first_norm(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """A norm before the first layer (pre_ln)."""
+    return Extras(2 * shape["hidden"])
+
+
+RWKV = Architecture(
+    model_type="rwkv",
+    heads=(),
+    kv_heads=(),
+    head_dim=(),
+    ffn_of_hidden=True,
+    seq_len=("context_length",),
+    gated=False,
+    activation_class="relu2",
+    norm_bias=True,
+    mixer="rwkv4",
+    dimensions=_rwkv,
+    extras=_first_norm,
+)
+XLSTM = Architecture(
+    model_type="xlstm",
+    layers=("num_hidden_layers", "num_blocks"),
+    hidden=("hidden_size", "embedding_dim"),
+    heads=(),
+    kv_heads=(),
+    head_dim=(),
+    ffn=(),
+    ffn_rule=FfnRule.XLSTM,
+    seq_len=(),
+    mixer="mlstm",
+    refuse=(
+        Refusal("use_bias", (False, None), "its biases are not counted"),
+        Refusal("add_out_norm", (True, None), "layers without the norm before the head"),
+    ),
+    dimensions=_xlstm,
 )
 RECURRENT_GEMMA = Architecture(
     model_type="recurrent_gemma",
@@ -703,6 +799,28 @@ DEEPSEEK_V4 = replace(
     word_lists=("layer_types", "compress_ratios"),
     dimensions=_deepseek_v4,
 )
+
+
+def _gated_norms(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """Norms with a gate of low rank before attention and experts; queries and a gate as wide as the
+    heads' outputs from the latent before and after its norm (AXK2Attention)."""
+    hidden, rank, latent = shape["hidden"], r.size(("gated_norm_rank",)), shape["q_lora"]
+    gates = (shape["layers"] + shape["moe_layers"]) * 2 * hidden * rank
+    queries = shape["heads"] * (shape["qk_nope"] + shape["qk_rope"])
+    outputs = shape["heads"] * shape["v_head_dim"]
+    products = gates + shape["layers"] * latent * (queries + 2 * outputs)
+    return Extras(products, products)
+
+
+AXK2 = replace(
+    DEEPSEEK_V32,
+    model_type="axk2",
+    words={"indexed_attention": "mla_dsa"},
+    word_lists=("layer_types",),
+    dimensions=_glm_moe_dsa,
+    extras=_gated_norms,
+)
+HY_V4 = replace(DEEPSEEK_V32, model_type="hy_v4", sinks=True, dimensions=_hy_v4)
 LONGCAT_FLASH = Architecture(
     model_type="longcat_flash",
     layers=("num_layers",),
@@ -751,6 +869,76 @@ def _lara_mini(r: Reader, hidden: int) -> BlockSizes:
     return {**_qwen3_next(r, hidden), "attention_gate": ""}
 
 
+def _inkling_text(r: Reader, hidden: int) -> BlockSizes:
+    return {
+        "window_heads": r.block_size("window_heads", 0, "swa_num_attention_heads"),
+        "window_kv_heads": r.block_size("window_kv_heads", 0, "swa_num_key_value_heads"),
+        "window_head_dim": r.block_size("window_head_dim", 0, "swa_head_dim"),
+    }
+
+
+def _taps_and_distances(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """Short convolutions of keys, values and both sub-layers' outputs; biases by distance, mixed
+    for each head from as many profiles as `d_rel`; the shared experts' rows of the router and a
+    scale (InklingAttention, InklingDecoderLayer, InklingTopkRouter)."""
+    hidden, profiles, taps = shape["hidden"], r.size(("d_rel",)), r.size(("conv_kernel_size",))
+    sliding = shape["windowed_layers"]
+    whole = shape["layers"] - sliding
+    kv_width = whole * shape["kv_heads"] * shape["head_dim"]
+    kv_width += sliding * shape["window_kv_heads"] * shape["window_head_dim"]
+    heads = whole * shape["heads"] + sliding * shape["window_heads"]
+    reach = whole * r.size(("rel_extent",)) + sliding * shape["window"]
+    convolved = 2 * taps * (kv_width + shape["layers"] * hidden)
+    rows = shape["moe_layers"] * (r.count("n_shared_experts", least=0) or 0) * hidden
+    products = hidden * heads * profiles + rows
+    return Extras(products + convolved + profiles * reach + shape["layers"], products)
+
+
+INKLING_TEXT = Architecture(
+    model_type="inkling_text",
+    tie_heeded=False,
+    qk_norm="head",
+    embedding_norm=True,
+    router_buffers=True,
+    experts=Experts(experts=("n_routed_experts",), shared_count=("n_shared_experts",)),
+    window=Sliding.ALL,
+    window_field="sliding_window_size",
+    window_class=512,
+    mixer="attn",
+    words={"hybrid": "attn", "hybrid_sliding": "local"},
+    dimensions=_inkling_text,
+    extras=_taps_and_distances,
+)
+
+
+def _compressed_convolutions(r: Reader, shape: Mapping[str, Any]) -> Extras:
+    """Two convolutions over queries and keys, by channel and by head, with a temperature a head of
+    keys; scales and shifts of the stream and of both sub-layers; a router of three products in
+    place of one, whose state the next layer's adds (Zyphra's CCA, arXiv 2510.04476)."""
+    hidden, layers, head = shape["hidden"], shape["layers"], shape["head_dim"]
+    channels = (shape["heads"] + shape["kv_heads"]) * head
+    by_head = channels * head * r.size(("cca_time1",))
+    taps = channels * (r.size(("cca_time0",)) + 2) + shape["kv_heads"]
+    width, experts = r.size(("router_hidden_size",)), shape["experts"]
+    routed = width * (hidden + 2 * width + experts + 1) - hidden * experts
+    weights = layers * (by_head + taps + 8 * hidden + routed + 5 * width) - width
+    return Extras(weights + 2 * hidden, layers * (by_head + routed))
+
+
+ZAYA = Architecture(
+    model_type="zaya",
+    head_dim_class=128,
+    tied=True,
+    qkv_bias=Switch("attention_bias"),
+    out_bias=Switch("attention_bias"),
+    head_bias=Switch("lm_head_bias"),
+    router_buffers=True,
+    experts=Experts(experts=("num_experts", "num_local_experts"), dense=()),
+    window=Sliding.ALL,
+    mixer="attn",
+    words={"hybrid": "attn", "hybrid_sliding": "local"},
+    extras=_compressed_convolutions,
+)
 BEAM = replace(
     AFMOE,
     model_type="beam",
@@ -780,6 +968,10 @@ LARA_MINI = replace(
 TABLE = {
     each.model_type: each
     for each in (
+        AXK2,
+        HY_V4,
+        INKLING_TEXT,
+        ZAYA,
         BEAM,
         LARA_MINI,
         GEMMA4_UNIFIED_TEXT,
@@ -791,6 +983,9 @@ TABLE = {
         GRANITEMOEHYBRID,
         FALCON_H1,
         JAMBA,
+        RWKV,
+        XLSTM,
+        ZAMBA,
         ZAMBA2,
         RECURRENT_GEMMA,
         LFM2,

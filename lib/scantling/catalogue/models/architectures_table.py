@@ -25,6 +25,8 @@ COMPOSITES = {
     "qwen3_vl_moe": Composite(text="qwen3_vl_moe_text", tie_read_from="whole"),
     "emu3": Composite(text="emu3_text_model"),
     "got_ocr2": Composite(text="qwen2", tied=True),
+    "cohere_compass": Composite(text="cohere_compass_text", tie_read_from="part"),
+    "moss_transcribe_diarize": Composite(text="qwen3", tied=True),
     "fuyu": Composite(text="persimmon"),
     "phi4_multimodal": Composite(text="phi3"),
 }
@@ -96,7 +98,6 @@ _REFUSED = {
         "moshi",
         "trocr",
         "git",
-        "moss_transcribe_diarize",
     ),
     "a model whose attention hashes its keys (Reformer)": ("reformer",),
     "a model whose attention has experts, which are not counted": ("jetmoe",),
@@ -106,9 +107,7 @@ _REFUSED = {
         "inkling2_loop_text",
     ),
     "a model whose keys and values pass short convolutions, which are not counted": (
-        "inkling_text",
         "inkling2_text",
-        "zaya",
     ),
     "a model whose residual streams are mixed (AltUp, LAuReL), which is not counted": (
         "gemma3n",
@@ -121,13 +120,7 @@ _REFUSED = {
         "dots3_note",
         "dots3_note_text",
     ),
-    "a model whose norms have gates of their own, which are not counted": ("axk2",),
-    "a model whose mixed residual streams have gates of other sizes (hy_v4)": ("hy_v4",),
-    "a recurrent model whose blocks (RWKV, xLSTM) are not counted": ("rwkv", "xlstm"),
-    "a hybrid whose blocks (Zamba's and PLaMo's shared layers) are not counted": (
-        "zamba",
-        "plamo2",
-    ),
+    "a hybrid whose blocks (PLaMo's) are not counted": ("plamo2",),
     "a vision encoder": ("vit", "clip", "siglip", "siglip_vision_model", "dinov2", "swin"),
 }
 REFUSED = {model_type: what for what, names in _REFUSED.items() for model_type in names}

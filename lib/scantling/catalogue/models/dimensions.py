@@ -95,6 +95,7 @@ class Dimensions:
     o_lora: Column
     o_groups: Column
     hyper_connections: Column
+    hyper_mixed: Column
     latent: Column
     latent_norm: Column
     zero_experts: Column

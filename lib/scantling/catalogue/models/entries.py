@@ -268,6 +268,8 @@ def _pattern_follows(new: Derived) -> None:
     )
     if {"gdn", "kda"} & found.keys():
         new.take("chunk", 64, "the delta rule's kernels")
+    elif "mlstm" in found:
+        new.take("chunk", 64, "xLSTM 7B's kernels")
     elif {"mamba2", "lightning"} & found.keys():
         new.take("chunk", 128, "Megatron-LM's Mamba-2")
     if {"mamba2", "mamba1", "gdn", "kda", "rglru"} & found.keys():

@@ -11,7 +11,7 @@ from ...base.errors import DesignError, show_value
 from ...base.files import json_object, read_text
 from ...base.records import Assumed, Lines
 from .architectures import Architecture, Experts, FfnRule, KvHeads, Sliding
-from .architectures_dense import AS_DECODERS
+from .architectures_decoders import AS_DECODERS
 from .architectures_table import ARCHITECTURES, COMPOSITES, REFUSED
 from .dimension_checks import check_model
 from .hf_layers import OF_LETTERS, pattern_fields
@@ -400,7 +400,9 @@ def _ffn(r: Reader, arch: Architecture, hidden: int, counts: Mapping[str, int]) 
             raise r.wrong("mlp_layer_types", r.get("mlp_layer_types"), "experts in every layer")
         fields["ffn_hidden"] = _ffn_width(r, arch, r.size(moe.dense))
     elif dense or (not moe and counts.get("shared")):
-        if arch.ffn_times:
+        if arch.ffn_rule == FfnRule.XLSTM:
+            width = _xlstm_width(r, hidden)
+        elif arch.ffn_times:
             width = int(r.size((arch.ffn_times,)) * hidden)
         elif arch.ffn_of_hidden:
             width = r.derived("ffn_hidden", arch.ffn, 4 * hidden, "hidden*4")
@@ -432,6 +434,13 @@ def _ffn_width(r: Reader, arch: Architecture, width: int) -> int:
     if arch.ffn_rule == FfnRule.HALF:
         return width // 2
     return _lfm2_width(r, width) if arch.ffn_rule == FfnRule.LFM2 else width
+
+
+def _xlstm_width(r: Reader, hidden: int) -> int:
+    """A factor of the stream's width, rounded up."""
+    factor = r.get("ffn_proj_factor") or r.of_class("ffn_proj_factor", 2.667, "xlstm")
+    unit = r.size(("ffn_round_up_to_multiple_of",), 64)
+    return int((hidden * factor + unit - 1) // unit * unit)
 
 
 def _lfm2_width(r: Reader, width: int) -> int:

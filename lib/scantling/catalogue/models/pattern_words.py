@@ -17,9 +17,11 @@ from ...blocks.mamba1 import Mamba1
 from ...blocks.mamba2 import Mamba2
 from ...blocks.mla import Mla
 from ...blocks.mlp import Bare, DenseMlpOfMoe, Mlp, Still
+from ...blocks.mlstm import Mlstm
 from ...blocks.moe import Moe
 from ...blocks.residual import Stream
 from ...blocks.rglru import RgLru
+from ...blocks.rwkv4 import Rwkv4
 from ...blocks.shared import SharedUse, SharedWeights
 from ...blocks.shortconv import ShortConv
 from ...blocks.window import Chunk, IndexedWindow, Window, WindowMla
@@ -282,6 +284,14 @@ def rglru(m: Dimensions, count: Column, norms: Column) -> RgLru:
     return RgLru(**_scan(m, count), lru_width=m.lru_width, heads=m.heads)
 
 
+def rwkv4(m: Dimensions, count: Column, norms: Column) -> Rwkv4:
+    return Rwkv4(**_scan(m, count), width=m.lru_width)
+
+
+def mlstm(m: Dimensions, count: Column, norms: Column) -> Mlstm:
+    return Mlstm(**_scan(m, count), heads=m.lin_v_heads, k_dim=m.lin_k_dim, v_dim=m.lin_v_dim)
+
+
 def shortconv(m: Dimensions, count: Column, norms: Column) -> ShortConv:
     return ShortConv(**_scan(m, count))
 
@@ -363,7 +373,11 @@ def head(m: Dimensions) -> Head:
 def stream(m: Dimensions, count: Column) -> Stream:
     """What stands in layers beside their blocks."""
     return Stream(
-        count=count, hidden=m.hidden, norms=m.layer_norms, copies=m.hyper_connections, ends=0
+        count=count,
+        hidden=m.hidden,
+        norms=m.layer_norms,
+        copies=m.hyper_connections,
+        mixed=m.hyper_mixed,
     )
 
 
@@ -433,6 +447,13 @@ WORDS: dict[str, Word] = {
     ),
     "rglru": Word(
         build=rglru, needs=("lru_width", "conv"), split=("lru_width",), swapped=("lru_width",)
+    ),
+    "rwkv4": Word(build=rwkv4, needs=("lru_width",), split=("lru_width",), swapped=("lru_width",)),
+    "mlstm": Word(
+        build=mlstm,
+        needs=("lin_v_heads", "lin_k_dim", "lin_v_dim", "chunk"),
+        split=("lin_v_heads",),
+        swapped=("lin_v_heads",),
     ),
     "shortconv": Word(build=shortconv, needs=("conv",)),
     "mla_dsa": Word(build=indexed_mla, attends=True, needs=_INDEXER),

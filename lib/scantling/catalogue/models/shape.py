@@ -144,6 +144,7 @@ class Model:
     o_lora: int = 0
     o_groups: int = 0
     hyper_connections: int = 0  # copies of the residual stream
+    hyper_mixed: bool = True  # and each layer mixes them with one another
     latent: int = 0  # width that routed experts work in
     latent_norm: bool = False
     zero_experts: int = 0
