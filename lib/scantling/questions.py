@@ -258,14 +258,17 @@ def sweep(
     design: DesignLike,
     over: Mapping[str, Iterable[Any]],
     *,
+    together: bool = False,
     space: Space | str | None = None,
     progress: Progress | None = None,
     scheduler: str | None = None,
 ) -> Table:
     """Every combination of values, in order (the last path varies fastest), each assessed.
 
-    over : {dotted path: values}. progress : function(done, of), called as results come; it may
-    raise to stop. scheduler : address of a Dask scheduler; without it everything runs here.
+    over : {dotted path: values}. together : the first values of all paths are one copy, the second
+    ones another, in place of every combination. progress : function(done, of), called as results
+    come; it may raise to stop. scheduler : address of a Dask scheduler; without it everything runs
+    here.
     Raises DesignError for a wrong design and for values that are no lists.
 
     >>> cells = sweep(Design.from_text("8B on 64 H100, 1T tokens"), {"cluster.devices": [64, 128]})
@@ -273,7 +276,14 @@ def sweep(
     (['feasible', 'feasible'], True)
     """
     return Table(
-        _sweep(designed(design), over, space=space, progress=progress, scheduler=scheduler)
+        _sweep(
+            designed(design),
+            over,
+            together=together,
+            space=space,
+            progress=progress,
+            scheduler=scheduler,
+        )
     )
 
 

@@ -15,13 +15,12 @@ from scantling.base.records import record
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.design.draft import draft
-from scantling.design.methods import is_posttraining
 from scantling.design.unsettled import SETTLED
 from scantling.plans.prepare import prepare
 
 from .brief import read_brief
 from .line import Reading
-from .question_commands import command, line
+from .question_commands import arguments, line
 
 FILE = "design.yaml"  # what the design is called where nobody keeps it
 UNSETTLED = 3
@@ -60,18 +59,11 @@ def _drafted(text: str) -> tuple[Reading, Design]:
     return reading, design
 
 
-def _arguments(reading: Reading, design: Design, file: str) -> list[str]:
-    if is_posttraining(design):
-        return command(None, file, None)
-    resolved = None if design.unread else prepare(design)
-    return command(reading.question, file, resolved)
-
-
 def answer_of(text: str) -> Answer:
     """The answer to a question in words: the JSON of the command that it means. Raises DesignError
     for a line that contradicts itself or holds nothing of a design."""
     reading, design = _drafted(text)
-    shown = _arguments(reading, design, FILE)
+    shown = arguments(reading, design, FILE)
     topic = reading.question.topic.value if reading.question else ""
     answer = None
     code = UNSETTLED
@@ -79,7 +71,7 @@ def answer_of(text: str) -> Answer:
         with TemporaryDirectory() as folder:
             path = Path(folder) / FILE
             write_text(path, design.to_yaml())
-            run = _arguments(reading, design, str(path))
+            run = arguments(reading, design, str(path))
             if run[0] in _WITHOUT_JSON:
                 run = ["design", str(path)]
             out = StringIO()
@@ -104,14 +96,14 @@ def answered(text: str, output: str | None, force: bool) -> int:
         return UNSETTLED
     if output:
         write_text(output, design.to_yaml(), force)
-        run = _arguments(reading, design, output)
+        run = arguments(reading, design, output)
         out.print(Text(line(run), style="bold"))
         return main(run)
     with TemporaryDirectory() as folder:
         path = Path(folder) / FILE
         write_text(path, design.to_yaml())
-        out.print(Text(line(_arguments(reading, design, FILE)), style="bold"))
-        return main(_arguments(reading, design, str(path)))
+        out.print(Text(line(arguments(reading, design, FILE)), style="bold"))
+        return main(arguments(reading, design, str(path)))
 
 
 def ask(text: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 words were taken to mean."""
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from math import prod
 from typing import Any
@@ -9,10 +10,10 @@ from typing import Any
 from scantling import catalogue
 from scantling.base.errors import DesignError, plain
 from scantling.base.records import Lines
-from scantling.base.units import DAY_S, GB, HOUR_S
+from scantling.base.units import DAY_S, GB, HOUR_S, TERA
 from scantling.catalogue.models.entries import entry
 from scantling.catalogue.models.shape import parameters
-from scantling.catalogue.words import ROLLOUT_ENGINES, Axis, Method
+from scantling.catalogue.words import POLICIES, ROLLOUT_ENGINES, Axis, Method
 
 from .decisive import (
     NO_CHIP,
@@ -41,6 +42,7 @@ LONGEST_QUOTE = 80  # characters of words that are asked about
 _NO_QUESTION = "no rule reads this question: which command answers it?"
 _COMMANDS = ("design", "answer", "sweep", "goodput", "sensitivity", "diagnose")
 FEWEST_PARAMETERS = 1e6  # that are active: fewer are experts
+MOST_OF_EACH = 32  # sequences of a device's batch, as trainers are set
 SHORTEST = 64  # tokens of a sequence: fewer are sequences
 FEWEST_TOKENS = 1e6  # of a run: fewer are those of a sequence
 
@@ -64,10 +66,13 @@ def read_brief(text: str) -> Reading:
     _engine(notes)
     _kind_of_method(notes)
     _rank(notes)
-    _measured(notes, text)
+    _samples(notes)
     _model(notes)
     _machine(notes)
+    _rates(notes, text)
+    _measured(notes, text)
     _batch(notes)
+    _trillions(notes)
     _tokens(notes)
     _question_unread(notes, text)
     question = question_of(notes)
@@ -112,7 +117,8 @@ def _engine(notes: Notes) -> None:
 
 
 _KINDS = re.compile(
-    r"(?:rlhf|rl|reinforcement learning|preference \w+|policy \w+)(?: \w+)?", re.IGNORECASE
+    r"(?:rlhf|rl|reinforcement learning|preference \w+|policy \w+|verl|openrlhf|trl)(?: \w+)?",
+    re.IGNORECASE,
 )
 
 
@@ -138,6 +144,33 @@ def _rank(notes: Notes) -> None:
         notes.ask(words, "a rank of adapters, or of the launch?", ("job.adapter.rank",))
 
 
+_OF_A_STEP = "prompts of a step (job.rollout.prompts), or of the whole data set?"
+_OF_A_PROMPT = "samples of a prompt (job.rollout.samples)?"
+
+
+def _samples(notes: Notes) -> None:
+    """Samples of a fine-tune stand in its data, where its length and passes are too; of a policy
+    they are asked about; the n of a policy is its samples of a prompt."""
+    facts, fields, words = notes.facts, notes.fields, notes.words
+    method = fields.get("job.method")
+    if "group" in facts:
+        if method in POLICIES:
+            notes.set("job.rollout.samples", facts["group"], words["group"])
+        else:
+            notes.ask(words["group"], _OF_A_PROMPT, ("job.rollout.samples",))
+    if method in POLICIES and "examples" in facts:
+        notes.ask(words["examples"], _OF_A_STEP, ("job.rollout.prompts",))
+    if method not in POLICIES and method not in (None, Method.PRETRAIN):
+        for fact, name in _DATA.items():
+            if fact in facts:
+                notes.set(f"job.data.{name}", float(facts.pop(fact)), words[fact])
+    if "example_tokens" in facts and "examples" not in facts:
+        notes.set("job.document_tokens", facts["example_tokens"], words["example_tokens"])
+
+
+_DATA = {"examples": "samples", "example_tokens": "mean_tokens", "epochs": "epochs"}
+
+
 _RUNS = re.compile(
     r"\b(?:why|slow|slower|currently|right now|(?:we|i)(?:'re|'m| are| am)?(?: only)?"
     r" (?:get|getting|see|seeing|saw|got|reach|measure|hit|have|run|at)|(?:my|our)"
@@ -157,11 +190,43 @@ def _measured(notes: Notes, text: str) -> None:
     words = notes.words["mfu"]
     if notes.facts.get("mfu_wished"):
         notes.set("constraints.min_mfu", mfu, words)
-    elif _RUNS.search(text):
+    elif notes.facts.get("mfu_seen") or _RUNS.search(text):
         notes.set("measured.mfu", mfu, words, "of a run that goes on")
     else:
         choices = (f"constraints.min_mfu: {mfu:g}", f"measured.mfu: {mfu:g}")
         notes.ask(words, "is this MFU asked for, or was it measured?", choices)
+
+
+MOST_CREDIBLE = 0.9  # of a chip's peak: what is above is the peak itself
+
+
+def _rates(notes: Notes, text: str) -> None:
+    """Rates of a run that follow from others: tokens of all devices, and FLOP of one over the dense
+    peak of its format."""
+    facts, fields, words = notes.facts, notes.fields, notes.words
+    devices, chip = fields.get("cluster.devices"), fields.get("cluster.accelerator")
+    if "tokens_per_s" in facts:
+        if devices is None:
+            notes.ask(words["tokens_per_s"], "on how many devices (cluster.devices)?")
+        else:
+            rate = float(f"{facts['tokens_per_s'] / devices:.12g}")
+            path = "measured.tokens_per_s_per_device"
+            notes.set(path, rate, words["tokens_per_s"], f"over {devices:,} devices")
+    if "tflops" not in facts:
+        return
+    if chip is None or notes.as_given & {"cluster.accelerator"}:
+        notes.ask(words["tflops"], "of which accelerator (cluster.accelerator)?")
+        return
+    row = catalogue.accelerator(chip)
+    formats = row.precisions()
+    stated = fields.get("job.precision")
+    precision = stated if stated in formats else "bf16" if "bf16" in formats else "fp16"
+    share = float(f"{facts['tflops'] * TERA / row.peak_flops(precision):.4g}")
+    if share > MOST_CREDIBLE:
+        notes.ask(words["tflops"], "more than a run reaches: is it the chip's peak?")
+    else:
+        facts["mfu"] = share
+        words["mfu"] = words["tflops"]
 
 
 _ASKING = re.compile(
@@ -209,6 +274,30 @@ def _ask_if_below(notes: Notes, path: str, least: float, question: str) -> None:
         notes.ask(notes.words[path], question)
 
 
+def _trillions(notes: Notes) -> None:
+    """Trillions without a noun are the tokens, beside a model that is named or sized, and the
+    model's size where they are what it has; else they are asked about."""
+    value = notes.facts.get("trillions")
+    if value is None:
+        return
+    words, fields = notes.words["trillions"], notes.fields
+    named = fields.get("model")
+    if isinstance(named, str) and "model" not in notes.as_given and has_size(named, value):
+        notes.note(words, "model", named, "its size")
+    elif _is_sized(fields) and "job.tokens" not in fields:
+        why = "trillions beside a model are tokens"
+        notes.set("job.tokens", float(value), words, why)
+        notes.assume("job.tokens", float(value), why)
+    else:
+        question = "parameters of the model (model.size), or tokens of the run (job.tokens)?"
+        notes.ask(words, question, ("model.size", "job.tokens"))
+
+
+def _is_sized(fields: Mapping[str, Any]) -> bool:
+    """Whether a model is named, or its size or layers are said."""
+    return bool(fields.keys() & {"model", "model.like", "model.size", "model.layers"})
+
+
 def _steps(notes: Notes, steps: int) -> None:
     """Tokens of a number of steps, where the batch is said in tokens, or in sequences of a length
     that is said; it is asked about where neither is."""
@@ -228,9 +317,10 @@ def _batch(notes: Notes) -> None:
     micro-batch x accumulation x data-parallel ways; ways that are not said are 1, as in a trainer's
     settings."""
     fields = notes.fields
-    micro_batch = fields.get("plan.micro_batch")
     accumulation = fields.get("plan.grad_accum")
     devices = fields.get("cluster.devices")
+    _of_each_or_all(notes, devices, accumulation)
+    micro_batch = fields.get("plan.micro_batch")
     if not (micro_batch and accumulation and devices):
         return
     if fields.keys() & {"job.global_batch", "job.global_batch_tokens"}:
@@ -242,6 +332,29 @@ def _batch(notes: Notes) -> None:
         why = f"{micro_batch} x {accumulation} x {devices // ways} data-parallel ranks"
         notes.set("job.global_batch", batch, words, why)
         notes.assume("job.global_batch", batch, why)
+
+
+_GLOBAL = re.compile(r"global|total|effective|gbs|step", re.IGNORECASE)
+
+
+def _of_each_or_all(notes: Notes, devices: int | None, accumulation: int | None) -> None:
+    """A batch that does not say whose it is, of no more sequences than there are devices, is a
+    trainer's setting for each where accumulation is said, and asked about where it is not."""
+    fields, path = notes.fields, "job.global_batch"
+    batch = fields.get(path)
+    if batch is None or devices is None or devices == 1 or "plan.micro_batch" in fields:
+        return
+    words = notes.words[path]
+    if batch > devices or batch > MOST_OF_EACH or _GLOBAL.search(words):
+        return
+    del fields[path]
+    notes.read[:] = [read for read in notes.read if read.field != path]
+    if accumulation:
+        notes.set("plan.micro_batch", batch, words, "beside accumulation it is that of each device")
+    else:
+        notes.ask(
+            words, "of each device, or of all?", (f"plan.micro_batch: {batch}", f"{path}: {batch}")
+        )
 
 
 def _machine(notes: Notes) -> None:
@@ -315,6 +428,8 @@ def _alternatives(notes: Notes) -> None:
             notes.ask(words, "which of the two holds?")
         else:
             either.append(Either(path, value, words))
+    if "then" in notes.facts:
+        either.append(Either("job.method", notes.facts["then"], notes.words["then"]))
     if "devices_or" in notes.facts:
         words = notes.words["devices_or"]
         either.append(Either("cluster.devices", notes.facts["devices_or"], words))
@@ -599,6 +714,8 @@ def _network(notes: Notes) -> None:
     ):
         notes.note(words["fabric"], why=f"that of {node}")
         return
+    if rate and not rate_of and str(kind).startswith("efa"):
+        rate_of = "node"  # Amazon states the rate of an instance
     sources = " ".join(words[fact] for fact in ("rate", "fabric", "rate_of") if fact in words)
     fields = choose_fabric(kind, rate, rate_of or "port", _per_node(notes) or 8)
     for name, value in fields.items():

@@ -23,7 +23,7 @@ from scantling.plans.prepare import prepare
 from .answering import answer_of, answered
 from .brief import read_brief
 from .line import Reading
-from .question_commands import command, line
+from .question_commands import arguments, command, line
 from .weights import SHOWN, Weighed, moves, weightiest
 
 LINES = 20  # of what init prints
@@ -69,8 +69,7 @@ def init(like: str | None, text: str | None, output: str, force: bool) -> int:
         return code
     write_text(output, content, force)
     weighed = weightiest(settled, assumed) if code == 0 and not tuned else []
-    question = reading.question if reading and not tuned else None
-    following = command(question, output, resolved)
+    following = arguments(reading, design, output) if reading else command(None, output, None)
     rows = [
         *_read(reading, like),
         *_unread(design),

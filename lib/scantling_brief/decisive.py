@@ -10,6 +10,7 @@ from scantling.base.records import Lines
 from scantling.catalogue.models.entries import entries
 
 from .notes import Notes
+from .spelling import HAN
 from .topics import Topic
 
 UNUSED = "no rule reads it"
@@ -74,7 +75,7 @@ def _ask_of_name(notes: Notes, question: str, near: Callable[[str], Lines]) -> N
 
 
 def _decides(words: str) -> bool:
-    return bool(_DIGIT.search(words) or _PLAN_WORDS.search(words))
+    return bool(_DIGIT.search(words) or _PLAN_WORDS.search(words) or HAN.search(words))
 
 
 def _question(words: str) -> tuple[str, Lines]:

@@ -11,8 +11,9 @@ FAMILY = (
     r"|V100|L40S|L40|(?:GeForce\s+)?(?:RTX[\s-]?)?(?:3090|4090|5090)|RTX\s?PRO\s?6000"
     r"|(?:RTX[\s-]?)?A6000|A40|A10G?"
     r"|MI250X?(?:[\s-]GCD(?=s?\b))?|MI300X?|MI325X?"
-    r"|MI350X?|MI355X?|MI430X|MI440X|MI455X|TPU[\s-]?v?\d[a-z]?x?|(?:TPU[\s-]?)?Ironwood"
-    r"|(?:TPU[\s-]?)?Trillium|Trainium[\s-]?\d?|Trn\d|Gaudi[\s-]?\d|(?:Ascend[\s-]?)?910[BC]"
+    r"|MI350X?|MI355X?|MI430X|MI440X|MI455X|TPU[\s-]?v?\d[a-z]?x?"
+    r"|(?:TPU[\s-]?)?Ironwood(?:[\s(]+(?:TPU[\s-]?)?v?7x?\b\)?)?"
+    r"|(?:TPU[\s-]?)?Trillium(?:[\s(]+(?:TPU[\s-]?)?v6e\b\)?)?|Trainium[\s-]?\d?|Trn\d|Gaudi[\s-]?\d|(?:Ascend[\s-]?)?910[BC]"
     r"|v(?:[3-7][epx]?|8[ti])(?=[\s-]+(?:chips?|tpus?|slices?|pods?)\b|-\d)"
     r"|Rubin(?:[\s-]+(?:Ultra|CPX))?"
 )
@@ -117,7 +118,7 @@ WENT = (
 )
 BILLIONS = r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>bn|b|tn|t|billion|trillion)"
 PARAMS = r"(?:total\s+)?(?:param(?:eter)?s?)(?:\s+(?:in total|total))?"
-DEVICE_NOUN = r"(?:gpus?|accelerators?|devices?|chips?|cards?|tpus?)"
+DEVICE_NOUN = r"(?:gpus?|accelerators?|devices?|chips?|cards?|tpus?|pcs|pieces)"
 BATCH = (
     r"(?:(?:(?:global|total|effective)[\s_-]+)?batch(?:[\s_-]+size)?(?:\s*\(global\))?|gbs|bsz?)"
 )
@@ -146,6 +147,13 @@ def whole_in(name: str) -> str:
         rf"(?>(?P<{name}>\d{{1,3}}(?:,\d{{3}})+|\d+\.\d+(?=\s?k\b)|\d+)(?:\s?(?P<{name}_s>k|(?<=\s)thousand)(?!"
         rf"[a-z0-9]))?)"
     )
+
+
+# a large sum of operations: 5 ZFLOP, 300 PFLOP/s-days, 2e24 FLOPs; its unit is the group flop
+FLOPS = (
+    r"(?P<flop>[gtpezy]|giga|tera|peta|exa|zetta|yotta)?[\s-]?f(?:lops?|lop/s)(?:/s)?"
+    r"(?P<for>[\s-]*days?)?"
+)
 
 
 def percent_in(name: str) -> str:

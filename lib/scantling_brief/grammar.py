@@ -112,19 +112,23 @@ def rules() -> tuple[Rule, ...]:
     for instance, node in table(__file__, "names")["instances"].items():
         pattern = r"[\s_-]*".join(re.escape(part) for part in instance.split())
         family, _, of_size = instance.partition(".")
+        counted = pattern  # beside a count a family is enough, where it is no chip's name too
         if of_size.endswith("xlarge"):
+            if not family.startswith("trn"):
+                counted = rf"(?:{pattern}|{re.escape(family)})"
             behind = rf"{whole_in('n')}{TIMES}{GROUP}\s+(?:of\s+)?{re.escape(family)}"
             rented += sets({"nodes": whole("n"), "instance": always(node)}, behind)
             pattern = rf"(?:{pattern}|{re.escape(family)}(?=s?\s+(?:instance|node|vm|machine)s?))"
         elif instance.startswith("nd"):
-            pattern = rf"(?:standard[\s_-])?{pattern}"
+            pattern = counted = rf"(?:standard[\s_-])?{pattern}"
         rented += sets(
             {"nodes": whole("n"), "instance": always(node)},
             (
-                rf"{whole_in('n')}{TIMES}(?:aws\s+|gcp\s+|azure\s+)?{pattern}s?(?:\s+(?:instanc"
+                rf"{whole_in('n')}{TIMES}(?:aws\s+|gcp\s+|azure\s+)?{counted}s?(?:\s+(?:instanc"
                 r"es?|nodes?|vms?))?"
             ),
-            rf"(?:aws\s+|gcp\s+|azure\s+)?{pattern}s?\s*[x×*]\s*{whole_in('n')}",
+            rf"(?:aws\s+|gcp\s+|azure\s+)?{counted}s?\s*[x×*]\s*{whole_in('n')}",
+            rf"(?:aws\s+|gcp\s+|azure\s+)?{counted}s?[\s,(]+{whole_in('n')}\s+(?:instances?|nodes?|vms?|machines?)",
         )
         rented += sets({"instance": always(node)}, rf"(?:aws\s+|gcp\s+|azure\s+)?{pattern}s?")
     return (*named, *MACHINE, *rented, *MODEL, *LIMITS, *stated, *TUNING, *ASKED, *QUESTIONS)
@@ -165,6 +169,12 @@ _SPACES_BETWEEN = re.compile(
 )
 
 
+_HALF = re.compile(r"\bhalf\s+an?\s+(year|month|week|day|quarter)\b", re.IGNORECASE)
+_HALVES = {"year": "6 months"}
+_FIRST_OPTION = re.compile(r"\b(?:option|variant|plan)\s+(?:a|1)\s*[:)]\s*", re.IGNORECASE)
+_OPTION = re.compile(r"[\s;,.]*\b(?:option|variant|plan)\s+(?:b|2|c|3)\s*[:)]\s*", re.IGNORECASE)
+
+
 def normalised(text: str) -> str:
     """`text` with its numbers as English writes them: 10^12, points between thousands where commas
     stand before decimals, spaces between thousands behind a preposition."""
@@ -174,6 +184,8 @@ def normalised(text: str) -> str:
         return f"e{match[1]}" if behind_number else f"1e{match[1]}"
 
     text = _POWER.sub(power, in_english(text))
+    text = _OPTION.sub(r" or ", _FIRST_OPTION.sub("", text))
+    text = _HALF.sub(lambda half: _HALVES.get(half[1].lower(), f"0.5 {half[1]}"), text)
     text = _SPACES_BETWEEN.sub(lambda match: match[1] + match[2].replace(" ", ""), text)
     if _DECIMAL_COMMA.search(text) and not _DECIMAL_POINT.search(text):
         text = _POINTS_BETWEEN.sub(lambda match: match[1].replace(".", ""), text)
@@ -191,6 +203,7 @@ class _Scanner:
         self.comparing = False  # whether an and joins two values
         self.unit_to: int | None = None  # where the unit of an alternative ends
         self.turned: int | None = None  # start of a negation or bound whose object has not come
+        self.beside: int | None = None  # end of an alternative: what follows may belong to it
 
     def read(self) -> Notes:
         while self.place < len(self.text):
@@ -228,11 +241,22 @@ class _Scanner:
             self.place = off.end()
             return True
         if self.turned is None:
-            self.notes.follow(best, match_of_words)
+            if not self._belongs(best, match_of_words):
+                self.notes.follow(best, match_of_words)
         else:
             self._turn(best, match_of_words, longest.end())
         self.place = longest.end()
         return True
+
+    def _belongs(self, rule: Rule, match: Match) -> bool:
+        """Whether a match behind an alternative, in the same clause, is another value of its own:
+        512 H100 at $2 or 256 B200 at $3.5."""
+        if self.beside is None:
+            return False
+        if _CLAUSE.search(self.text[self.beside : self.place]) or rule.topic is not None:
+            self.beside = None
+            return False
+        return self.notes.alternative(rule, match, match.words)
 
     def _turn(self, rule: Rule, match: Match, end: int) -> None:
         """A match behind a negation, a bound or an or."""
@@ -241,6 +265,7 @@ class _Scanner:
         word = words.split()[0].lower()
         joins = word in _JOINS
         if (word in _OR or joins) and self.notes.alternative(rule, match, words):
+            self.beside = end
             return
         if joins:
             self.notes.follow(rule, match)

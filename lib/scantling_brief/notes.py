@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from scantling.base.records import Assumed, Lines
 from scantling.base.units import DAY_S
-from scantling.catalogue.words import OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS
+from scantling.catalogue.words import ADAPTED, OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS, Method
 from scantling.design.line_reading import Read, Unread
 
 from .match import Match
@@ -34,11 +34,17 @@ FACTS = (
     "steps",
     "tokens_of_epoch",
     "tokens_per_param",
+    "trillions",
+    "tokens_per_s",
+    "tflops",
+    "group",
+    "then",
     "device_hours",
     "hours_of",
     "mfu",
     "mtbf_s",
     "mfu_wished",
+    "mfu_seen",
     "devices_or",
     "of_them",
     "adapter_rank",
@@ -169,15 +175,28 @@ class Notes:
             if isinstance(first, Chip) and chip.is_another(first):
                 self.either.append(Either("accelerator", chip, words))
             return True
-        known = self.facts | self.fields
         taken = False
-        for path, value in values_of(rule, match).items():
+        values = values_of(rule, match)
+        if "of_them" in values and "cluster.devices" in self.fields:
+            values["cluster.devices"] = values.pop("of_them")
+        self._whole_weights(values)
+        known = self.facts | self.fields
+        for path, value in values.items():
             if path in known and known[path] != value:
                 self.either.append(Either(path, value, words))
                 taken = True
             elif path not in known and taken:
                 self.set(path, value, words)
         return taken
+
+    def _whole_weights(self, values: dict[str, Any]) -> None:
+        """Tuning of all weights beside adapters is a method of its own."""
+        fields = self.fields
+        if values.get("job.from_checkpoint") and "job.method" in fields:
+            del values["job.from_checkpoint"]
+            values["job.method"] = Method.SFT.value
+        elif values.get("job.method") in ADAPTED and fields.get("job.from_checkpoint"):
+            fields.setdefault("job.method", Method.SFT.value)
 
     def other_number(self, value: float, words: str, unit: str = "") -> bool:
         """Take a number as another value of the field that was set last; False where it holds

@@ -5,9 +5,12 @@ from shlex import join
 from typing import Any
 
 from scantling.base.units import GB
+from scantling.design.design import Design
+from scantling.design.methods import is_posttraining, untuned
 from scantling.design.resolved import Resolved
+from scantling.plans.prepare import prepare
 
-from .line import Question
+from .line import Question, Reading
 from .notes import Notes
 from .topics import Topic
 
@@ -60,6 +63,16 @@ def question_of(notes: Notes) -> Question | None:
     )
 
 
+def arguments(reading: Reading, design: Design, file: str) -> list[str]:
+    """The arguments of `scantling` that answer a line about the design in a file. Of tuning
+    methods only the assessment and a comparison are planned."""
+    question = reading.question
+    if is_posttraining(design) and (question is None or question.topic is not Topic.EITHER):
+        return command(None, file, None)
+    settled = untuned(design.change({"unread": None}))
+    return command(question, file, None if reading.open else prepare(settled))
+
+
 def command(question: Question | None, file: str, resolved: Resolved | None) -> list[str]:
     """The arguments of `scantling` that answer a question about the design in a file; the
     assessment itself where nothing is asked, or nothing is worked out yet."""
@@ -81,11 +94,18 @@ def command(question: Question | None, file: str, resolved: Resolved | None) -> 
     if topic is Topic.REPORT:
         return ["report", file, "-o", "report"]
     if topic is Topic.EITHER:
-        return ["sweep", file, *(_values(path, values) for path, values in question.compared)]
+        return _compared(file, question.compared)
     batch = phase.global_batch
     if topic is Topic.BATCH:
         return _swept(file, "job.global_batch", (max(1, batch // 2), batch, 2 * batch))
     return _changed(question, file, resolved)
+
+
+def _compared(file: str, compared: Sequence[tuple[str, tuple[Any, ...]]]) -> list[str]:
+    """A sweep of what is compared; values of several fields that are as many belong together."""
+    fields = [_values(path, values) for path, values in compared]
+    together = len(compared) > 1 and len({len(values) for _, values in compared}) == 1
+    return ["sweep", file, *fields, *(["--together"] if together else [])]
 
 
 def _swept(file: str, path: str, values: Sequence[Any]) -> list[str]:

@@ -96,6 +96,31 @@ def of_each(count: str, groups: str) -> Reader:
     )
 
 
+_USUAL_NODE = 8  # devices of a node, where a product does not say which number is that
+
+
+def of_a_node(first: str, second: str) -> Reader:
+    """Devices of a node, of a product behind a chip's name: eight where one of both is, else the
+    first."""
+
+    def read(match: Match) -> int | None:
+        pair = (match.whole(first), match.whole(second))
+        return _USUAL_NODE if _USUAL_NODE in pair else pair[0]
+
+    return read
+
+
+def groups_beside(first: str, second: str) -> Reader:
+    """Nodes, of the same product."""
+    each = of_a_node(first, second)
+
+    def read(match: Match) -> int:
+        pair = (match.whole(first) or 0, match.whole(second) or 0)
+        return pair[0] * pair[1] // int(str(each(match)))
+
+    return read
+
+
 def prefixed(kind: str) -> Reader:
     """A word behind what it is a kind of: ib-ndr, zero3."""
     return lambda match: kind + match.text("v").lower()
@@ -204,11 +229,29 @@ def megawatts(match: Match) -> float:
     return _in_units(match, MEGAWATTS, "u")
 
 
+_PREFIXES = {"g": 1e9, "t": 1e12, "p": 1e15, "e": 1e18, "z": 1e21, "y": 1e24}
+
+
+def operations(match: Match) -> float | None:
+    """FLOP of a training: with a prefix, of a rate that is kept up for so many days."""
+    value = match.number("v")
+    if value is None:
+        return None
+    prefix = match.text("flop").lower()[:1]
+    seconds_of = DAY_S if match.text("for") else 1.0
+    return float(f"{value * _PREFIXES.get(prefix, 1.0) * seconds_of:.12g}")
+
+
 def gigabits(match: Match) -> float:
     """A rate in Gb/s."""
     unit = match.text("u")
     bits = 8 if "B" in unit else 1
     return match.plain() * bits * (1000 if unit[0] in "Tt" else 1)
+
+
+def gigabytes_per_s(match: Match) -> float:
+    """A rate in GB/s."""
+    return gigabits(match) / 8
 
 
 _RATE_OF = {
@@ -238,6 +281,8 @@ def domain(match: Match) -> str:
 _MEMORY = re.compile(r"(\d+)(?=\s?gb?\b)|(?<=-)\d+$")
 
 _FORM = re.compile(FORM, re.IGNORECASE)
+# by the first letters of a code name (cloud.google.com/tpu/docs/v6e, /v7)
+_BY_CODE_NAME = {"iron": "tpuv7x", "tril": "tpuv6e"}
 
 
 def accelerator(match: Match) -> Chip | None:
@@ -248,7 +293,7 @@ def accelerator(match: Match) -> Chip | None:
     memory = _MEMORY.search(details)
     forms = sorted(_FORM.findall(details), key=lambda form: form.startswith("hbm"))
     family = re.sub(r"[\s-]", "", match.text("acc").lower())
-    family = family.removeprefix("geforce")
+    family = _BY_CODE_NAME.get(family.removeprefix("tpu")[:4], family.removeprefix("geforce"))
     written = f"{match.text('pre')}{match.text('acc')}{match.text('more')}"
     return Chip(
         family=family,

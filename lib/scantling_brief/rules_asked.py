@@ -16,8 +16,8 @@ from .fragments import (
     number_in,
     time_in,
 )
-from .readers import accelerator
-from .rule import asks
+from .readers import accelerator, always, word
+from .rule import asks, sets
 
 _DISTILLATION = (
     "distillation is not planned (a teacher runs beside): is training of the student alone meant?"
@@ -56,6 +56,17 @@ _RENTED = (
 )
 
 ASKED = (
+    *asks(
+        "a German Billion is 10^12, an English one 10^9: which is meant (job.tokens)?",
+        rf"{number_in('v')}\s*Bio\.?(?:\s*(?:tokens?|toks?))?",
+        choices=("job.tokens",),
+    ),
+    *asks(
+        "nodes that are kept back: cluster.devices without them, and reliability.spares?",
+        rf"of\s+which\s+{number_in('v')}\s+(?:{GROUP}\s+)?(?:(?:are|is|will\s+be)\s+)?(?:(?:kept|held|reserved|set\s+aside|used|left)"
+        r"\s+)?(?:back\s+)?(?:as\s+)?(?:(?:hot|cold|warm)[\s-])?(?:spares?|stand-?by)",
+        choices=("cluster.devices", "reliability.spares"),
+    ),
     *asks(
         "no node of the catalogue is so called: how many of which accelerator does it have?",
         rf"(?:{number_in('x')}{TIMES})?{_RENTED}(?:\s*[x×*]\s*{number_in('y')})?",
@@ -141,9 +152,15 @@ ASKED = (
         "a part of a chip is not planned: is the whole one meant?",
         r"(?:mig|v-?gpus?|gpu\s+slices?)(?:\s+(?:slices?|instances?|partitions?))?(?:\s+of)?",
     ),
+    *sets(
+        {"job.method": always("sft"), "then": word},
+        rf"(?:full[\s-]+)?(?:sft|fine-?tun\w+|instruction[\s-]tuning)\s*{_THEN}\s*(?P<v>dpo|grpo|ppo)",
+        why="one stage after the other, each planned by itself",
+    ),
     *asks(
         "a run of one method is planned: which of these stages (job.method)?",
-        rf"(?:pre-?train\w*\s*{_THEN}\s*)?(?:sft|fine-?tun\w+|instruction[\s-]tuning)\s*{_THEN}\s*(?:dpo|grpo|ppo|rl\w*)",
+        rf"pre-?train\w*\s*{_THEN}\s*(?:sft|fine-?tun\w+|instruction[\s-]tuning)\s*{_THEN}\s*(?:dpo|grpo|ppo|rl\w*)",
+        rf"(?:sft|fine-?tun\w+|instruction[\s-]tuning)\s*{_THEN}\s*rl\w*",
         rf"pre-?train\w*\s*{_THEN}\s*(?:sft|fine-?tun\w+|instruction[\s-]tuning|post-?training)",
         choices=("job.method",),
     ),

@@ -46,6 +46,10 @@ _CHECKS = (
 _MANY = r"(?:several|a\s+few|few|some|a\s+couple\s+of|many)"
 _PER = r"(?:/|per|an?|each|every)\s*(?P<v_u>hour|day|week|month)"
 
+_TOKENS_A_SECOND = (
+    r"(?:tokens|toks?)\s*(?:/|per|a)\s*(?:s|sec|second)(?!\s*(?:/|per|a|and|on each)\s*\w)"
+)
+
 LIMITS = (
     *sets(
         {"constraints.min_mfu": share},
@@ -191,6 +195,20 @@ LIMITS = (
         rf"{number_in('v')}\s*tgs",
     ),
     *sets(
+        {"tokens_per_s": amount},
+        rf"(?:total|aggregate|overall|global|cluster(?:-wide)?|whole)?\s*throughput{BE}\s*(?:about\s+|~\s*)?{number_in('v')}\s*"
+        rf"{_TOKENS_A_SECOND}",
+        rf"(?:total|aggregate|overall)(?:\s+of)?\s+{number_in('v')}\s*{_TOKENS_A_SECOND}",
+        rf"{number_in('v')}\s*{_TOKENS_A_SECOND}\s*[,(]?\s*(?:in\s+total|total|aggregate|overall|altogether|across\s+(?:all|the"
+        r"|our)(?:\s+\w+)?|for\s+the\s+whole\s+\w+|cluster-wide)\)?",
+    ),
+    *sets(
+        {"tflops": number("v"), "mfu_wished": wished},
+        rf"(?:(?:{LEAST}|aim(?:ing|s)?\s+(?:for|at)|want(?:s|ing)?|hop(?:e|ing)\s+for|need(?:s|ing)?)\s*)?"
+        r"(?P<v>\d{2,4}(?:\.\d+)?)(?P<v_s>)\s*(?:model\s+)?(?:tflops?(?:/s)?|tflop/s)"
+        rf"\s*(?:/|per|a|on\s+each)\s*(?:{DEVICE_NOUN}|{ACCELERATOR})",
+    ),
+    *sets(
         {"measured.memory_gb": gigabytes},
         r"(?:peak(?:s|ed)?(?:\s+(?:memory|at|of))*)\s*(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)",
     ),
@@ -229,6 +247,18 @@ LIMITS = (
             r"|in total|total|to spend))?(?!\s*(?:/|per\b|an?\s+(?:gpu"
             r"|device|chip|accelerator|hour|kwh)))"
         ),
+    ),
+    *sets(
+        {"constraints.budget_usd": amount},
+        rf"(?:(?:budget|cost|spend|price|ceiling)(?:\s+(?:cap|limit|ceiling))?{BE}\s*)?(?:{MOST}\s*)?(?:usd|us\s?\$)\s*{number_in('v')}"
+        r"(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip|accelerator|hour|kwh|month|year)))",
+        rf"(?:budget\s+)?ceiling{BE}\s*(?:{MOST}\s*)?(?:us)?\$\s*{number_in('v')}",
+    ),
+    *sets(
+        {"prices.usd_per_device_hour": amount},
+        r"(?:at|@|for)\s*(?:(?:us)?\$|usd)\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*(?:[kmb]|mn|mio|bn|thousand"
+        r"|million|billion)\b|\s*(?:/|per\b|an?\b|budget|in total|total))(?:\s+each)?",
+        why="some dollars for a device are those of an hour",
     ),
     *sets(
         {"prices.usd_per_node_hour": amount},
@@ -325,6 +355,8 @@ LIMITS = (
             r"(?:of\s+)?(?:power|facility))?"
         ),
         r"(?:max(?:imum)?|peak|total)\s+power\s*(?:of\s*)?(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)",
+        r"(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)\s+(?:of\s+)?(?:it\s+(?:load|power|capacity)|critical\s+(?:load|it)"
+        r"|(?:power\s+)?available(?:\s+power)?)",
         (
             r"(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)\s+(?:power\s+)?(?:cap|limit|budget"
             r"|envelope|max(?:imum)?)"

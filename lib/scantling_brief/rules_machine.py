@@ -2,6 +2,7 @@
 
 from .fragments import (
     ACCELERATOR,
+    BE,
     DEVICE_NOUN,
     EACH_HOLDS,
     ENDLESS,
@@ -19,7 +20,10 @@ from .readers import (
     devices,
     gigabits,
     gigabytes,
+    gigabytes_per_s,
+    groups_beside,
     number,
+    of_a_node,
     of_each,
     plain,
     prefixed,
@@ -33,7 +37,9 @@ from .readers import (
 from .rule import asks, sets
 
 # so many nodes of so many devices, where a product alone says it: 4 * 8 H100, 512 H100 (64x8)
-_PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,3}})"
+_PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,2}})"
+# so many groups that are larger than a node: 2 x 2048 H100
+_GROUPS = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{3,6}})(?P<per_s>)"
 # what a node has besides devices
 _NO_DEVICE = (
     r"\d|\.\d|\s*[x×]?\s*(?:[gtp]i?b|g\b|nics?|ports?|hcas?|rails?|cpus?|cores?|sockets?|nvmes?|ssds?|disks?|[%$€£]"
@@ -82,6 +88,26 @@ MACHINE = (
         rf"{_PRODUCT}\s*[x×*]?\s*{ACCELERATOR}(?:\s+{DEVICE_NOUN})?",
     ),
     *sets(
+        {"cluster.devices": product("n", "per"), "accelerator": accelerator},
+        rf"{_GROUPS}\s*[x×*]?\s*{ACCELERATOR}(?:\s+{DEVICE_NOUN})?",
+        why="so many groups of so many devices",
+    ),
+    *sets(
+        {
+            "accelerator": accelerator,
+            "nodes": groups_beside("per", "n"),
+            "cluster.devices_per_node": of_a_node("per", "n"),
+        },
+        rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s*[x×*]\s*(?P<per>\d{{1,2}})\s*[x×*]\s*(?P<n>\d{{1,5}})(?P<n_s>)",
+        rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s*[x×*]\s*(?P<per>\d{{1,2}})\s*[x×*]\s*{whole_in('n')}\s*{GROUP}",
+    ),
+    *asks(
+        "how many are left (cluster.devices), and are these spare (reliability.spares)?",
+        rf"(?:we\s+|i\s+|just\s+)*(?:lost|lose|losing|loses|minus|dropp?(?:ed|ing)?)\s+(?:another\s+)?{whole_in('n')}\s*"
+        rf"(?:{GROUP}|{DEVICE_NOUN}|{ACCELERATOR})(?:\s+(?:out\s+)?(?:of|from))?(?:\s+(?:our|the))?",
+        choices=("cluster.devices", "reliability.spares"),
+    ),
+    *sets(
         {"nodes": whole("n"), "cluster.devices_per_node": whole("per")},
         rf"{_PRODUCT}\s*[x×*]?\s*{DEVICE_NOUN}",
         rf"{_PRODUCT}(?=\s*\))",
@@ -91,7 +117,7 @@ MACHINE = (
     *sets(
         {"nodes": whole("n"), "cluster.devices_per_node": whole("per"), "accelerator": accelerator},
         rf"{whole_in('n')}{TIMES}{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×]?\s*{ACCELERATOR}"
-        rf"(?:\s+{DEVICE_NOUN})?(?:\s+(?:each|(?:per|in each)\s+{GROUP}))?",
+        rf"(?:\s+{DEVICE_NOUN})?(?!\s+{GROUP})(?:\s+(?:each|(?:per|in each)\s+{GROUP}))?",
     ),
     *sets(
         {"cluster.devices": always(1), "accelerator": accelerator},
@@ -232,10 +258,7 @@ MACHINE = (
     ),
     *sets(
         {"cluster.devices": devices("v")},
-        (
-            rf"{whole_in('v')}(?:{TIMES}|-){DEVICE_NOUN}(?!\s*(?:per|/"
-            r"|a|in each|each))"
-        ),
+        (rf"{whole_in('v')}(?:{TIMES}|-){DEVICE_NOUN}(?!\s*(?:/|(?:per|a|in each|each)\b))"),
     ),
     *sets(
         {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
@@ -265,7 +288,24 @@ MACHINE = (
         ),
     ),
     *sets({"cluster.devices_per_node": whole("v")}, rf"(?P<v>\d+)\s+(?:per|in each)\s+{GROUP}"),
-    *sets({"of_them": whole("v")}, rf"{whole_in('v')}\s+of\s+(?:them|these|those)"),
+    *sets(
+        {"of_them": whole("v")},
+        rf"{whole_in('v')}\s+of\s+(?:them|these|those)",
+        rf"(?:on|with|using)\s+{whole_in('v')}(?=\s*(?:$|[?.,;)]))(?!\.\d)",
+    ),
+    *sets(
+        {"cluster.measured.all_reduce_gbytes_per_s": gigabytes_per_s},
+        rf"(?:(?:nccl|rccl)(?:[\s-]tests?)?\s+)?all[\s_-]?reduce(?:[\s_-]*(?:perf|bus[\s-]?bw|bus\s+bandwidth|bandwidth|bw))*{BE}\s*"
+        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)(?:/s|ps)(?:\s+bus[\s-]?bw)?",
+        rf"(?:nccl|rccl)(?:[\s-]tests?)?\s+bus[\s-]?(?:bw|bandwidth){BE}\s*(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)(?:/s|ps)",
+        why="bus bandwidth as nccl-tests print it",
+    ),
+    *sets(
+        {"cluster.site_gbytes_per_s": gigabytes_per_s},
+        rf"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>[gt]i?b(?:it)?s?)(?:/s|ps)\s+(?:links?\s+|wan\s+|fib(?:er|re)\s+)*(?:in\s+)?between"
+        rf"(?:\s+(?:them|the|two|both|{SITES}))*",
+        why="between one site and the others",
+    ),
     *sets({"nvlink": always(False)}, r"(?:without|no)\s+nvlink(?:/nvswitch)?"),
     *sets(
         {"nvlink": always(True)},

@@ -52,7 +52,10 @@ _ACCUMULATION = (
     r"|gas?(?=\s*[=:]?\s*\d))"
 )
 _USUAL = "1|2|4|8|16|20|24|32|40|48|64|96|128|131|160|192|200|256|512"  # thousands of a sequence
-_EXAMPLES = r"(?:examples|samples|instructions|prompts|conversations)"
+_EXAMPLES = (
+    r"(?:examples|samples|instructions|prompts|conversations|dialog(?:ue)?s|pairs|comparisons|rows|records|problems|questions"
+    r"|traces|trajectories)"
+)
 _DOCUMENT = r"(?:sequences?|documents?|docs?|contexts?|prompts?)"
 MODEL = (
     *means(
@@ -96,6 +99,11 @@ MODEL = (
         why="a number of billions alone is the model's size",
     ),
     *sets(
+        {"trillions": number("v")},
+        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<v_s>t|tn|trillion)(?!\w|\s*(?:/|bytes?|b\b|ib\b|infini|roce|eth|efa|network|fabric|nics?\b|links?"
+        r"|per\s|ram|memory|dram|hbm|nvme|ssd|disks?|storage|param|model|dense|moe|dollars|usd))",
+    ),
+    *sets(
         {"model.size": number("v")},
         (
             r"(?P<v>\d{2,3})[\s-]?(?P<v_s>m)(?!\s*(?:tok|batch|seq|sample"
@@ -121,7 +129,7 @@ MODEL = (
             rf"{number_in('p')}\s*/\s*{number_in('a')}(?:\s*{PARAMS})?"
             r"(?=\s*(?:moe|mixture|sparse))"
         ),
-        r"(?P<p>\d+(?:\.\d+)?)(?P<p_s>b)-A(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)",
+        r"(?P<p>\d+(?:\.\d+)?)(?P<p_s>[bt])[\s-]A(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)",
     ),
     *sets(
         {"model.moe": always(True)},
@@ -267,9 +275,15 @@ MODEL = (
         ),
     ),
     *sets(
-        {"examples": number("v"), "example_tokens": whole("w", thousand=1024)},
-        rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}\s+"
-        rf"(?:of|with|at|x|each)\s+(?:about\s+|~\s*)?{whole_in('w')}[\s-]*tokens?(?:\s+each)?",
+        {"examples": number("v"), "example_tokens": sequence_of("w")},
+        rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}\s*[,(]?\s*"
+        rf"(?:(?:of|with|at|x|@|each|avg\.?|averag(?:e|ing)|mean|length|len|about|around|roughly|~)\s*)+{whole_in('w')}[\s-]*"
+        r"tok(?:en)?s?(?:\s+(?:each|on\s+average|avg|per\s+\w+))?",
+    ),
+    *sets(
+        {"example_tokens": sequence_of("w")},
+        rf"(?:avg\.?|average|mean)\s+(?:of\s+|length\s+(?:of\s+)?|len\s+)?{whole_in('w')}[\s-]*tok(?:en)?s?(?:\s+(?:each|per\s+\w+))?",
+        rf"{whole_in('w')}[\s-]*tok(?:en)?s?\s+(?:on\s+average|avg|average)(?:\s+per\s+\w+)?",
     ),
     *sets(
         {"examples": amount}, rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}(?!\s+(?:per|/))"
@@ -301,10 +315,8 @@ MODEL = (
             r"(?:from|starting from|initiali[sz]ed from)\s+(?:an?\s+"
             r"|the\s+)?(?:pre-?trained\s+)?(?:checkpoint|base model|weights)"
         ),
-        (
-            rf"{number_in('v')}[\s-]*token(?=\s+(?:run|corpus|dataset"
-            r"|data set|budget|training|pre-?training))"
-        ),
+        r"(?:long[\s-])?context[\s-]+exten(?:sion|ding)|extend(?:ing)?(?!\s+(?:(?:the|our|my|a)\s+)?(?:cluster|deadline|budget|machine"
+        r"|lease|contract|fleet|training|run)\b)",
     ),
     *sets(
         {"job.seq_len": sequence},

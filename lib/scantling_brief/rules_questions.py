@@ -1,7 +1,16 @@
 """What a line asks."""
 
-from .fragments import ACCELERATOR, CHECKPOINT, DEVICE_NOUN, GROUP, MFU, number_in, percent_in
-from .readers import accelerator, amount, number, share, word_of_group
+from .fragments import (
+    ACCELERATOR,
+    CHECKPOINT,
+    DEVICE_NOUN,
+    FLOPS,
+    GROUP,
+    MFU,
+    number_in,
+    percent_in,
+)
+from .readers import accelerator, always, amount, number, operations, share, word_of_group
 from .rule import topic
 from .topics import Topic
 
@@ -32,12 +41,47 @@ _IF = (
     r"|how\s+much\s+(?:worse|better|slower|faster)\s+(?:if|when|with))"
 )
 
+_OUR = r"(?:an?\s+|the\s+|my\s+|our\s+|about\s+|only\s+)*"
+_SHARES_OF_MFU = (
+    rf"{percent_in('v')}\s+(?:of\s+)?{MFU}",
+    rf"{MFU}\s+(?:of\s+|at\s+)?{percent_in('v')}",
+)
+# what is said of a run that goes on
+_JUDGED = (
+    r"(?:normal|ok|okay|good(?:\s+enough)?|bad|(?:as\s+)?expected|reasonable|slow|low|decent|fine|poor|terrible"
+    r"|right|typical|healthy)"
+)
+
+_OUT_OF = r"\d+(?:\.\d+)?\s*(?:bytes|[kmgt]i?b)"
+# PyTorch's message, of before and after 2.1 (c10/cuda/CUDACachingAllocator.cpp)
+_OOM = (
+    r"(?:(?:torch\.)?(?:cuda\.)?(?:OutOfMemoryError|RuntimeError):?\s*)?(?:cuda\s+error:?\s*)?(?:cuda|hip)?\s*out\s+of\s+memory\.?"
+    rf"(?:\s*Tried\s+to\s+allocate\s+{_OUT_OF}\.?)?(?:\s*\(GPU\s+\d+;[^)]*\)?)?"
+    rf"(?:\s*GPU\s+\d+\s+has\s+a\s+total\s+capac\w+\s+of\s+{_OUT_OF}(?:\s+of\s+which\s+{_OUT_OF}\s+is\s+free)?\.?)?"
+    rf"(?:\s*(?:Including\s+non-PyTorch\s+memory,\s*)?(?:this\s+)?process(?:\s+\d+)?\s+has\s+{_OUT_OF}\s+memory\s+in\s+use\.?)?"
+    rf"(?:\s*Of\s+the\s+allocated\s+memory\s+{_OUT_OF}\s+is\s+allocated\s+by\s+PyTorch,?(?:\s+and\s+{_OUT_OF}\s+is"
+    r"\s+reserved\s+by\s+PyTorch\s+but\s+unallocated\.?)?)?"
+)
+
 QUESTIONS = (
     *topic(
         Topic.SLOW,
         rf"why\s+(?:is|was|are)\s+(?:my|our|the|it)?\s*{MFU}\s*(?:only|just|so\s+low|low|stuck|at|\(|,|\s)*"
         rf"{percent_in('v')}",
-        fields={"mfu": share},
+        *(
+            rf"(?:is|are)\s+{_OUR}{mfu}(?:\s+(?:any|considered|a))*\s+{_JUDGED}(?:\s+(?:for|on|with))?"
+            for mfu in _SHARES_OF_MFU
+        ),
+        fields={"mfu": share, "mfu_seen": always(True)},
+    ),
+    *topic(
+        Topic.DESIGN,
+        *(
+            rf"(?:is|are)\s+{_OUR}{mfu}\s+(?:realistic|achievable|reachable|attainable|possible|feasible"
+            r"|doable)(?:\s+(?:for|on|with))?"
+            for mfu in _SHARES_OF_MFU
+        ),
+        fields={"mfu": share, "mfu_wished": always(True)},
     ),
     *topic(
         Topic.SLOW,
@@ -56,10 +100,9 @@ QUESTIONS = (
             r"|optimi[sz]e)(?:\s+(?:it|this|that|the\s+run))?"
         ),
         (
-            r"(?:is|are)\s+(?:that|this|it)\s+(?:normal|ok|okay|good|bad|expected|reasonable"
-            r"|slow|right)"
+            rf"(?:is|are|does|do)\s+(?:that|this|it|these|those)\s+(?:(?:sound|look|seem)s?\s+)?{_JUDGED}"
         ),
-        r"(?:normal|ok|okay|good(?:\s+enough)?|bad|as\s+expected|reasonable|slow|low)(?=\s*\?)",
+        rf"{_JUDGED}(?=\s*\?)",
         r"what(?:'?s|\s+is)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
         r"(?:diagnose|bottlenecks?|under-?perform(?:s|ing)?|troubleshoot)",
         r"where\s+(?:does|is|did)\s+(?:(?:all|most\s+of)\s+)?(?:the|my|our)\s+time\s+(?:go(?:ing)?|lost"
@@ -79,6 +122,9 @@ QUESTIONS = (
             r"|size)(?:\s+(?:for|on|with|given))?"
         ),
         r"(?:optimal|best|right|ideal)\s+model\s+size",
+        r"(?:the\s+)?best\s+(?:model|llm)(?=\s*(?:[?.,;]|$)|\s+(?:for|in|on|with|within|under)\b)",
+        rf"(?:what|which)\s+(?:kind\s+of\s+)?(?:model|llm)\s+(?:can|could|should|would)\s+{_WE}{_TRAIN}",
+        rf"what\s+(?:can|could)\s+{_WE}\s+(?:pre-?train|train|afford)",
         r"what\s+(?:model\s+)?size\s+(?:of\s+model\s+)?(?:is|would\s+be)\s+(?:optimal|best)",
     ),
     *topic(
@@ -109,6 +155,12 @@ QUESTIONS = (
         fields={"flops": number("v")},
     ),
     *topic(
+        Topic.SCALING,
+        rf"{number_in('v')}\s*(?=[pezy]|exa|zetta|yotta){FLOPS}(?:(?<=day)|(?<=days))(?:\s+(?:budget|of\s+\w+))?",
+        rf"{number_in('v')}\s*(?=[zy]){FLOPS}(?!/|\s*(?:per|a)\b)(?:\s+(?:budget|of\s+\w+))?",
+        fields={"flops": operations},
+    ),
+    *topic(
         Topic.LARGEST,
         (
             r"(?:what(?:'?s|\s+is)?\s+)?(?:the\s+)?(?:biggest|largest"
@@ -123,7 +175,7 @@ QUESTIONS = (
         Topic.LONGEST,
         (
             r"(?:what(?:'?s|\s+is)?\s+)?(?:the\s+)?(?:longest|max(?:imum|imal)?|biggest"
-            r"|largest)\s+(?:possible\s+)?(?:context|sequence|seq)(?:[\s-]*(?:length|len"
+            r"|largest)\s+(?:possible\s+)?(?:context|sequence|seq|ctx)(?:[\s-]*(?:length|len"
             rf"|window))?{_CAN}{_TRAIN}"
         ),
         rf"how\s+long\s+(?:a\s+)?(?:of\s+a\s+)?(?:context|sequence)s?{_CAN}{_TRAIN}",
@@ -173,6 +225,7 @@ QUESTIONS = (
             rf"(?:{_IF}\s+)?(?:the\s+|our\s+|my\s+)?{_NOUN}(?:\s+(?:bandwidth|speed|rate"
             rf"|count))?\s+(?:is|was|were|are|gets?|got|be|only)\s+{_HALF}"
         ),
+        rf"{_IF}\s+(?:the\s+|our\s+|my\s+)?{_NOUN}(?:\s+count)?\s+(?P<how>doubles?|halves?|triples?)",
         (
             rf"{_IF}\s+(?:i|we|you)\s+(?P<how>halve|double|triple)[ds]?\s+(?:the\s+|our\s+"
             rf"|number\s+of\s+|of\s+)*{_NOUN}(?:\s+(?:bandwidth|speed))?"
@@ -290,6 +343,7 @@ QUESTIONS = (
     *topic(
         Topic.PLAN,
         r"recommend(?:ed)?\s+(?:an?\s+|the\s+)?(?:parallelism|plan|layout|config\w*|sharding|parallel\s+\w+)",
+        rf"(?:do|does|should|would)\s+(?:{_WE}|it)\s+(?:need|want|require|have)\s+(?:to\s+use\s+)?{_AXIS}(?!\s*[=\d])",
         rf"(?:(?:should|shall)\s+(?:i|we)\s+(?:use|pick|go\s+(?:for|with))\s+)?{_AXIS}(?:\s+across\s+nodes)?\s+(?:or|vs\.?|versus)"
         rf"\s+{_AXIS}(?!\s*[=\d])",
     ),
@@ -319,6 +373,8 @@ QUESTIONS = (
     *topic(
         Topic.DESIGN,
         r"how\s+many\s+tokens(?=\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))",
+        rf"how\s+many\s+tokens\s+(?:do|can|could|will|would)\s+{_WE}\s+(?:get|process|see|push|manage|fit"
+        r"|finish|crunch|burn|squeeze)(?:\s+(?:through|in|done|out))*",
         r"what\s+(?:would|will|does|is|do)\s+(?:(?:it|this|that|the)\s+)?(?:total\s+)?costs?",
         r"what(?:'?s|\s+is)\s+the\s+(?:total\s+|training\s+|expected\s+)*"
         r"(?:cost|price|bill|eta|time|duration|time-?line|run\s?time|wall[\s-]?clock(?:\s+time)?)",
@@ -354,6 +410,7 @@ QUESTIONS = (
             r"(?:get|got|getting|hit|hitting|run(?:ning)?\s+(?:in)?to)?\s*(?:an?\s+)?(?:cuda\s"
             r"+)?(?:oom|out[\s-]of[\s-]memory)(?:s|\s+errors?)?"
         ),
+        _OOM,
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do",
         r"fits?(?=\s+(?:on|in|into|for)\b|\s*[?.,!]|\s*$)",
         r"what\s+(?:is|are|should|would|do|will|can)(?:\s+(?:be|the|i|we))*",

@@ -1,7 +1,7 @@
 """What a line says of tuning a trained model: the method, its adapters, samples and rollout."""
 
 from .fragments import ACCELERATOR, BATCH, BE, DEVICE_NOUN, MOST, number_in, whole_in
-from .readers import always, prefixed, sequence, sequence_of, whole
+from .readers import always, prefixed, sequence, sequence_of, whole, word_of_group
 from .rule import Rule, asks, means, sets
 
 _NOUN = r"(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft|run|stage))?"
@@ -71,6 +71,12 @@ TUNING = (
         r"(?:roll-?outs?|generation|sampling)\s+(?:with|by|in|on|using|via)\s+(?P<v>vllm|sglang)",
     ),
     *sets({"job.rollout.colocated": always(True)}, r"co-?located(?:\s+(?:engine|roll-?outs?))?"),
+    *sets({"group": whole("v")}, rf"n\s*=\s*{whole_in('v')}"),
+    *sets(
+        {"job.rollout.tp": whole("v"), "job.rollout.engine": word_of_group("engine")},
+        r"(?:(?P<engine>vllm|sglang)|roll-?outs?|generation|engine)\s+(?:with\s+|at\s+|on\s+)?(?:tp|tensor[\s-]parallel(?:\s+size)?)"
+        r"\s*[=:]?\s*(?P<v>\d+)(?P<v_s>)",
+    ),
     *sets({"job.rollout.samples": whole("v")}, _EACH, rf"group[\s_-]size{BE}\s*{whole_in('v')}"),
     *sets(
         {"job.rollout.prompts": whole("prompts"), "job.rollout.samples": whole("v")},
@@ -90,6 +96,38 @@ TUNING = (
         rf"(?:{MOST}\s*)?{whole_in('v')}(?:\s*tokens)?",
         rf"(?:responses?|completions?|generations?|roll-?outs?)\s+(?:of\s+)?{MOST}\s*{whole_in('v')}"
         r"(?:\s*tokens)?",
+    ),
+    *sets(
+        {"job.rollout.max_response": sequence},
+        rf"(?:response|completion|output|generation)s?[\s_-]+(?:length|len|budget|tokens|limit|cap){BE}\s*(?:{MOST}\s*)?"
+        rf"{whole_in('v')}(?:\s*tokens)?",
+        rf"max[\s_-]*(?:new[\s_-]*|output[\s_-]*|response[\s_-]*|completion[\s_-]*)tokens{BE}\s*{whole_in('v')}",
+        rf"{MOST}\s*{whole_in('v')}(?:[\s-]*tokens?)?\s+(?:each|per\s+(?:response|completion|sample|roll-?out)|(?:long\s+)?"
+        r"(?:responses?|completions?|generations?|outputs?))",
+        why="a length of responses without more is the one at which they are cut",
+    ),
+    *sets(
+        {"job.rollout.samples": whole("v"), "job.rollout.max_response": sequence_of("most")},
+        rf"{_EACH},?\s*(?:of\s+)?{MOST}\s*{whole_in('most')}(?:\s*tokens)?",
+    ),
+    *asks(
+        "their mean length (job.rollout.mean_response), or the longest (job.rollout.max_response)?",
+        rf"(?:responses?|completions?|generations?|roll-?outs?|outputs?|cots?)\s*(?:of|at|~|are|is|around|about)?\s*{number_in('x')}"
+        r"(?:\s*tok(?:en)?s?)?(?!\s*(?:per|/|each|x|×|\*|for\s+each|a\s+prompt|prompts|gpus?|h\d|a\d|devices?|nodes?))",
+        rf"{number_in('x')}[\s-]*tok(?:en)?s?\s+(?:long\s+)?(?:responses?|completions?|generations?|roll-?outs?|outputs?|cots?)",
+        choices=("job.rollout.mean_response", "job.rollout.max_response"),
+    ),
+    *means(
+        "a setting of the optimizer or the loss: it costs nothing",
+        rf"(?:beta|lr|learning[\s_-]rate|warm-?up(?:[\s_-](?:steps|ratio))?|weight[\s_-]decay|temperature|temp|kl(?:[\s_-](?:coef\w*"
+        rf"|penalty|beta))?|clip(?:[\s_-]\w+)?|dropout|top[\s_-]?p|gamma|lambda|epsilon|eps|seed|momentum|beta[12]){BE}\s*"
+        r"\d+(?:\.\d+)?(?:e-?\d+)?%?(?!\s*(?:b\b|tokens?|gpus?|[xX×*]))",
+    ),
+    *means(
+        "a data set: how large it is is not known here",
+        r"gsm-?8k|math-?500|aime(?:\s*(?:20)?2\d)?|(?:human|live)\s?code\s?bench|mmlu(?:-pro)?|c4|the\s+pile|fine-?web(?:-edu|-?2)?"
+        r"|(?:slim|red)pajama(?:-v\d)?|dclm|ultra-?(?:chat|feedback)(?:-?200k)?|open-?hermes(?:[\s-]2(?:\.5)?)?|dolma|dolly-15k|tulu-?3"
+        r"|open-?orca|the\s+stack(?:[\s-]v2)?|starcoder-?data|common\s?crawl|wikipedia|openwebtext|tiny-?stories",
     ),
     *sets(
         {"job.rollout.mean_response": sequence},

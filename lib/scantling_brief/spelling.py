@@ -11,6 +11,12 @@ _UNITS = re.compile(r"(?<=\d)\s?(?:Go|[Gg]igs?|[Gg]igabytes?)(?!\w)")
 _ALIKE = 0.87  # of two words that differ by one letter
 _TURNED = 0.8  # of two words of the same letters, two of them turned
 _SHORTEST = 5  # letters of a word that is mended
+_SHORTEST_TURNED = 4  # where two of its letters have changed places
+# numbers by ten thousands: 700亿, 2 万亿, 1.2万
+_MYRIADS = {"万亿": 1e12, "千亿": 1e11, "百亿": 1e10, "亿": 1e8, "万": 1e4, "千": 1e3}
+_IN_MYRIADS = re.compile(r"(\d+(?:\.\d+)?)\s?(万亿|千亿|百亿|亿|万|千)")
+HAN = re.compile(r"[\u3400-\u9fff]+")
+_GERMAN_BILLION = re.compile(r"(?<=\d)\s?Billion\b")
 
 
 @cache
@@ -35,8 +41,45 @@ def _well_spelt() -> frozenset[str]:
 
 def in_english(text: str) -> str:
     """`text` with words of other languages in English, misspelt words of weight mended, and
-    gigabytes as GB."""
+    gigabytes as GB. A Billion between German words is no English one: it is asked about."""
+    text = _from_chinese(text)
+    if _german() & {word.lower() for word in _LETTERS.findall(text)}:
+        text = _GERMAN_BILLION.sub(" Bio", text)
     return _LETTERS.sub(_word, _UNITS.sub(" GB", text))
+
+
+@cache
+def _chinese() -> dict[str, str]:
+    """Chinese words and marks and what they are in English, the longest first."""
+    words: dict[str, str] = table(__file__, "words")["chinese"]
+    return dict(sorted(words.items(), key=lambda item: -len(item[0])))
+
+
+@cache
+def _german() -> frozenset[str]:
+    """Words by which a line is German."""
+    return frozenset(table(__file__, "words")["german"].split())
+
+
+def _from_chinese(text: str) -> str:
+    """`text` with its Chinese numbers, words and marks in English; other words stay."""
+    for mark, english in table(__file__, "words")["chinese_marks"].items():
+        text = text.replace(mark, english)
+    if not HAN.search(text):
+        return text
+    text = _IN_MYRIADS.sub(_myriads, text)
+    for word, english in _chinese().items():
+        text = text.replace(word, f" {english} ")
+    return " ".join(text.split())
+
+
+def _myriads(match: re.Match[str]) -> str:
+    """A number as English scales it."""
+    value = float(f"{float(match[1]) * _MYRIADS[match[2]]:.12g}")
+    for scale, letter in ((1e12, "T"), (1e9, "B")):
+        if value >= scale:
+            return f"{value / scale:.12g}{letter} "
+    return f"{value:.12g} "
 
 
 def _word(match: re.Match[str]) -> str:
@@ -44,9 +87,11 @@ def _word(match: re.Match[str]) -> str:
     word = match[0].lower()
     if word in _other():
         return _other()[word]
-    if len(word) < _SHORTEST or word in _well_spelt():
+    if len(word) < _SHORTEST_TURNED or word in _well_spelt():
         return match[0]
-    for close in get_close_matches(word, _mended(), 3, _TURNED):
+    for close in get_close_matches(word, _mended(), 3, _TURNED if len(word) > 4 else _TURNED - 0.1):
+        if len(word) < _SHORTEST and sorted(close) != sorted(word):
+            continue
         near = SequenceMatcher(None, word, close).ratio() >= _ALIKE
         if near and abs(len(close) - len(word)) <= 1 or sorted(close) == sorted(word):
             return close

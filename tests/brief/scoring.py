@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import yaml
 from scantling.base.errors import DesignError
 from scantling.design.draft import draft
-from scantling.design.methods import is_posttraining, untuned
 from scantling.plans.prepare import prepare
 from scantling_brief.brief import read_brief
-from scantling_brief.question_commands import command
+from scantling_brief.question_commands import arguments
 
 FILE = "FILE"
 # what follows from other words, or is the name to show
@@ -41,9 +40,7 @@ def score(row: dict[str, Any]) -> Score:
     except DesignError as error:
         return Score("asked", f"refused: {error}")
     unread = [words.text for words in design.unread or ()]
-    resolved = None if reading.open else prepare(untuned(design.change({"unread": None})))
-    question = None if is_posttraining(design) else reading.question
-    said = command(question, FILE, resolved)
+    said = arguments(reading, design, FILE)
     swept = {part.partition("=")[0] for part in said[2:]} if said[0] == "sweep" else set()
     faults = []
     for path in (row["reads"].keys() | reading.fields.keys()) - BESIDE - swept:

@@ -11,9 +11,12 @@ from scoring import rows, score
 PEOPLE = rows("people.yaml")
 LATER = rows("later.yaml")
 PLANNERS = rows("planners.yaml")
+FORUMS = rows("forums.yaml")
 
 
-@pytest.mark.parametrize("row", [*PEOPLE, *LATER, *PLANNERS], ids=lambda row: row["said"][:40])
+@pytest.mark.parametrize(
+    "row", [*PEOPLE, *LATER, *PLANNERS, *FORUMS], ids=lambda row: row["said"][:40]
+)
 def test_no_line_is_read_as_another(row):
     """A question is better than a wrong reading; nothing is worked out from it."""
     result = score(row)
@@ -27,8 +30,9 @@ def test_no_line_is_read_as_another(row):
         [row for row in PEOPLE if row.get("aside")],
         LATER,
         PLANNERS,
+        FORUMS,
     ],
-    ids=["first half", "kept aside", "written later", "planners"],
+    ids=["first half", "kept aside", "written later", "planners", "forums"],
 )
 def test_most_lines_are_right_and_hardly_any_is_wrong(lines):
     counts = Counter(score(row).kind for row in lines)

@@ -58,6 +58,13 @@ def test_a_sweep_with_its_edge(file, capsys):
     )
     cells = json.loads(capsys.readouterr().out)
     assert [c["at"] for c in cells] == [[32, 128], [32, 256], [64, 128], [64, 256]]
+    pairs = ["cluster.devices=32,64", "job.global_batch=128,256", "--together"]
+    assert main(["sweep", str(file), *pairs, "--json"]) == 0
+    assert [c["at"] for c in json.loads(capsys.readouterr().out)] == [[32, 128], [64, 256]]
+    assert (
+        main(["sweep", str(file), "cluster.devices=32,64", "job.global_batch=1", *pairs[2:]]) == 2
+    )
+    assert "do not pair" in capsys.readouterr().err
     assert main(["sweep", str(file), "cluster.devices"]) == 2
 
 

@@ -13,8 +13,10 @@ from time import perf_counter
 from typing import Any
 
 from ..base.errors import DesignError
+from ..base.plugins import FUNCTIONS, entries, function
 from ..base.records import record
 from ..design.design import Design
+from ..design.methods import PLANNER, is_posttraining, of_method, refuse_posttraining
 from ..physics.gather import situation
 from ..plans import space as plans
 from ..plans.evaluate import Counts, added
@@ -54,7 +56,10 @@ def cell(
 ) -> Cell:
     """Assess one changed copy. `paths` are dotted paths, `at` their values."""
     try:
-        assessment = assess(design.change(dict(zip(paths, at))), space=space)
+        changed = _changed(design, dict(zip(paths, at)))
+        if is_posttraining(changed):
+            return _tuned(changed, at)
+        assessment = assess(changed, space=space)
     except DesignError as error:
         return Cell(at=at, verdict="refused", why=str(error))
     if not assessment.phases:
@@ -69,10 +74,34 @@ def cell(
     )
 
 
+def _changed(design: Design, changes: Row) -> Design:
+    """A changed copy; another method leaves out what it has no use for."""
+    method = changes.pop("job.method", None)
+    return (design if method is None else of_method(design, method)).change(changes)
+
+
+def _tuned(design: Design, at: Values) -> Cell:
+    """A copy that tunes a trained model, which another package assesses."""
+    if PLANNER not in entries(FUNCTIONS):
+        refuse_posttraining(design)
+    result: Row = function(PLANNER)(design).as_dict()
+    if result["plan"] is None:
+        return Cell(at=at, verdict=result["verdict"], why=next(iter(result["limits"]), ""))
+    memory = result["memory_bytes"]
+    return Cell(
+        at=at,
+        verdict=result["verdict"],
+        figures={key: result.get(key) for key in (*KEYS, "plan")},
+        memory_share=memory["total"] / memory["capacity"],
+        why=next(iter(result["limits"]), ""),
+    )
+
+
 def sweep(
     design: Design,
     over: Mapping[str, Iterable[Any]],
     *,
+    together: bool = False,
     space: plans.Space | str | None = None,
     progress: Progress | None = None,
     scheduler: Scheduler | None = None,
@@ -80,8 +109,9 @@ def sweep(
 ) -> list[Cell]:
     """Every combination of values, in order (the last path varies fastest).
 
-    over : {dotted path: values}.  progress : function(done, of), called as results come; it may
-    raise to stop.
+    over : {dotted path: values}.  together : the first values of all paths are one copy, the second
+    ones another, in place of every combination.
+    progress : function(done, of), called as results come; it may raise to stop.
     scheduler : address of a Dask scheduler, or a distributed.Client; None works here, one copy
     after the other.
     chunk : copies that one task of a cluster takes.
@@ -92,7 +122,15 @@ def sweep(
     """
     if not isinstance(over, Mapping) or not all(isinstance(v, Iterable) for v in over.values()):
         raise DesignError("over", over, "a mapping of dotted paths to lists of values")
-    grid = list(itertools.product(*over.values()))
+    columns = [tuple(values) for values in over.values()]
+    if together and len({len(values) for values in columns}) > 1:
+        raise DesignError(
+            "over",
+            ", ".join(f"{len(values)} of {path}" for path, values in zip(over, columns)),
+            "as many values of each",
+            problem="do not pair",
+        )
+    grid = list(zip(*columns) if together else itertools.product(*columns))
     each = 1 if scheduler is None else chunk
     tasks = [(design, tuple(over), grid[i : i + each], space) for i in range(0, len(grid), each)]
     parts = across(_cells, tasks, scheduler, progress, len(grid), each)

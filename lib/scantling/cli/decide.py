@@ -139,15 +139,24 @@ def diagnose(file: str, as_json: bool) -> int:
 @FILE
 @click.argument("over", nargs=-1, required=True, metavar="FIELD=V1,V2,…")
 @click.option("--scheduler", help="Address of a Dask scheduler; without it everything runs here.")
+@click.option(
+    "--together",
+    is_flag=True,
+    help="The first values of all fields belong together, the second ones, and so on.",
+)
 @JSON
-def sweep(file: str, over: Sequence[str], scheduler: str | None, as_json: bool) -> None:
+def sweep(
+    file: str, over: Sequence[str], scheduler: str | None, together: bool, as_json: bool
+) -> None:
     """Assess every combination of values of one or more fields of FILE, such as
     cluster.devices=4096,8192 job.global_batch=1024,2048."""
 
     axes = axes_of(over)
     design = Design.read(file)
     with on_scheduler(scheduler):
-        cells = sweeps.sweep(design, axes, scheduler=scheduler, progress=count_on_stderr)
+        cells = sweeps.sweep(
+            design, axes, together=together, scheduler=scheduler, progress=count_on_stderr
+        )
     if all(c.verdict == "refused" for c in cells):
         raise click.ClickException(cells[0].why)
     if as_json:

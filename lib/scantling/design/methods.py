@@ -2,7 +2,7 @@
 
 from ..base.errors import DesignError
 from ..base.plugins import FUNCTIONS, entries
-from ..catalogue.words import Method
+from ..catalogue.words import ADAPTED, POLICIES, Method
 from .design import Design
 
 SECTIONS = ("adapter", "data", "rollout")  # of a job, that only these methods have
@@ -24,6 +24,17 @@ def untuned(design: Design) -> Design:
     if not is_posttraining(design):
         return design
     return design.change({f"job.{name}": None for name in ("method", *SECTIONS)})
+
+
+def of_method(design: Design, method: str) -> Design:
+    """The design trained by another method, without what that one has no use for."""
+    wanted = {"data"} if method != Method.PRETRAIN else set()
+    if method in ADAPTED:
+        wanted.add("adapter")
+    if method in POLICIES:
+        wanted.add("rollout")
+    unused = {f"job.{name}": None for name in SECTIONS if name not in wanted}
+    return design.change({**unused, "job.method": method})
 
 
 def refuse_posttraining(design: Design) -> None:
