@@ -21,9 +21,10 @@ from .boxes import box
 from .controls import GROUPS
 from .form import Form
 from .pane import Pane
-from .session import Fields, Session
+from .session import Fields, Moment, Session
 
 _FIRST = "Move an input or take a change: this line tells what it did, and what takes most then."
+_TRIES = "Moves that might help are being tried."
 _FORMULAS = "Each part with its formula"
 _IDLE_S = 1.5  # without a change, until moves are tried
 
@@ -97,6 +98,7 @@ class HeadlinePane(Pane):
         self.dismiss = Button("Dismiss", partial(self.act, self._forget))
         self.fix = Button("Apply fix", partial(self.act, self.apply_fix), cls="sd-fix")
         self._offer: headline.Offer | None = None
+        self._late: Design | None = None  # whose advice comes after its figures
         self.root = box(
             "sd-headline",
             box("sd-line-of", self.fault, self.dismiss),
@@ -115,11 +117,13 @@ class HeadlinePane(Pane):
         now = self.session.now
         state, start, sentence = headline.message(now.figures, self.session.refusal)
         if not (now.advised or now.quick):
+            self._late = now.design
             sentence = f"{sentence} What would help is being worked out.".lstrip()
         if now.tuned is not None and now.tuned.asks and self.session.refusal is None:
             sentence = f"{sentence} To be settled: {now.tuned.asks[0]}".lstrip()
+        room = "data-late " if now.design == self._late else ""  # as much before as after
         self.line.value = (
-            f'<div class="sd-line" role="status" tabindex="0" data-state="{state}"><span '
+            f'<div class="sd-line" {room}role="status" tabindex="0" data-state="{state}"><span '
             f'title="{boxes.escape(sentence)}"><b>{boxes.escape(start)}</b> '
             f"{boxes.escape(sentence)}</span></div>"
         )
@@ -273,8 +277,10 @@ class StoryPane(Pane):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._timer: Waiting | None = None
+        self._moment: Moment | None = None  # that moves stand for, or are tried on
         self.sentence = boxes.text(cls="sd-story")
-        self.moves = box("sd-line-of sd-moves")
+        self.waits = boxes.text(cls="sd-waits")  # stands where moves will
+        self.moves = box("sd-moves", self.waits)
         self.root = box("sd-line-of sd-tale", self.sentence, self.moves)
 
     def show(self) -> None:
@@ -283,8 +289,12 @@ class StoryPane(Pane):
         self.sentence.value = boxes.escape(
             story.changed(session.before, session.now) if moved else _FIRST
         )
-        self.moves.children = ()
-        self._suggest()
+        self.moves.hidden = session.now.tuned is not None  # none of it is tried
+        if session.now is not self._moment:
+            self._moment = session.now
+            self.waits.value = _TRIES
+            self.moves.children = (self.waits,)
+            self._suggest()
 
     def greeted(self, message: Message) -> None:
         self._suggest()
@@ -301,7 +311,10 @@ class StoryPane(Pane):
         trials, moment = [], self.session.now
         try:
             for trial in story.trials(self.session.judge, moment):
-                if self.session.now is not moment or self.session.moving:
+                if self.session.now is not moment:
+                    return
+                if self.session.moving:
+                    self._moment = None  # tried from the start once it is let go
                     return
                 trials.append(trial)
                 yield
@@ -309,15 +322,19 @@ class StoryPane(Pane):
         except Exception as error:  # shown on the desk, which goes on
             self.session.report(error)
             self.session.notify()
+            self.waits.value = ""
         else:
-            self.offer(moves)
+            if self.session.now is moment:
+                self.waits.value = story.none_helps(moment, len(trials))
+                self.offer(moves)
 
     def offer(self, moves: Iterable[tuple[str, str, Fields]]) -> None:
         """Put suggested moves (name, what comes of it, fields) below the sentence."""
-        self.moves.children = [
+        buttons = [
             Button(f"{name}: {effect}", partial(self._take, fields), effect)
             for name, effect, fields in moves
         ]
+        self.moves.children = buttons or (self.waits,)
 
     def _take(self, fields: Mapping[str, Any]) -> None:
         self.act(partial(self.session.change, fields))

@@ -51,7 +51,7 @@ class Suggestion(NamedTuple):
     """A change that is worth trying next."""
 
     name: str
-    effect: str
+    effect: str  # what comes of it, and on a line of its own the change
     fields: Fields
 
 
@@ -200,5 +200,13 @@ def _least(
     return min(able, key=lambda trial: score(trial.figures), default=None)
 
 
+def none_helps(moment: Moment, tried: int) -> str:
+    """What is said where no move is suggested."""
+    if not met(str(moment.figures.get("verdict"))):
+        return "No nearby change is known that mends it."
+    return f"Of {several(tried, 'move')} tried here none helps." if tried else ""
+
+
 def _effect(change: str, after: Mapping[str, Any]) -> str:
-    return ", ".join([change, *figure_texts(after, {"likely.days": "", "likely.cost_usd": ""})])
+    figures = figure_texts(after, {"likely.days": "", "likely.cost_usd": ""})
+    return "\n".join(filter(None, (", ".join(figures), change)))
