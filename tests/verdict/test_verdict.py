@@ -347,6 +347,24 @@ def test_a_pinned_trap_is_named():
     assert any(line.startswith("makes no sense: MFU") for line in limits(a))
 
 
+def test_a_plan_that_its_pins_alone_make_slow_makes_sense():
+    """ZeRO-3 over 10 Gbit/s Ethernet between two nodes of eight A100, which people have run for
+    want of a better network: its MFU of 6 % is under a tenth of the best that is published, and
+    four times as much is to be had there; what the pins cost is said. A hundredth of that network
+    carries no plan, and a plan that is ten times as slow as it need be is a slip of the file."""
+    text = (
+        "model: gpt-3-1.3b\ncluster: {accelerator: a100-80-sxm, devices: 16, "
+        "scale_out_gbytes_per_s_per_device: %s}\nstack: pytorch-fsdp\n"
+        "job: {tokens: 1e9, seq_len: 2048, global_batch: 256}\n"
+        "plan: {tp: 1, pp: 1, cp: 1, sharding: zero3, micro_batch: %d}"
+    )
+    a = assess(Design.from_text(text % (0.15, 8)))
+    assert a.mfu < 0.07 and a.verdict == "feasible"
+    assert "pins that cost" in verdict_sentence(a.as_dict()).name
+    for network, micro_batch in ((0.0015, 8), (0.15, 1)):
+        assert assess(Design.from_text(text % (network, micro_batch))).verdict == "impractical"
+
+
 def test_an_assessment_goes_to_another_process_and_back():
     """What the standard library's pickle makes of it: a worker's answer is the answer."""
     a = assess(

@@ -13,7 +13,9 @@ from ..catalogue.words import Offload
 from ..design.constraints import CONSTRAINTS, Constraint
 from ..design.plausible import questions
 from ..physics.cases import devices as ranks
+from ..plans.evaluate import unpinned
 from ..plans.fit import streamed_weights
+from ..plans.stages import searched
 from .assessment import Assessment, Chosen, Reason
 from .constraints import chance_of, missed, value_of
 from .numbers import MEASURED_SPEEDS
@@ -101,7 +103,7 @@ def senseless(assessment: Assessment) -> list[Reason]:
     limit = SENSE["mfu"]
     slow = best is not None and assessment.mfu < limit.most * best.mfu
     believed = is_pretraining_on_nodes(assessment) and not is_slow_by_choice(assessment)
-    if slow and best is not None and believed:
+    if slow and best is not None and believed and not is_slow_by_pins(assessment, best.mfu):
         text = (
             f"MFU {share(assessment.mfu)} is less than a tenth of the best that is published for "
             f"this chip, {share(best.mfu)} ({best.run}); {limit.why}"
@@ -124,6 +126,23 @@ def is_slow_by_choice(assessment: Assessment) -> bool:
     timed = bool(assessment.resolved.measured.keys() & MEASURED_SPEEDS)
     offload = assessment.chosen.phase.pins.get("offload")
     return timed or offload not in (None, Offload.NONE)
+
+
+def is_slow_by_pins(assessment: Assessment, best_mfu: float) -> bool:
+    """Whether pins alone keep a plan of a kind that is run below the limit, and by less than it:
+    the same devices with their plan open pass it, and a step is no ten times as long as theirs.
+    What the pins cost is said then (ZeRO-3 over 10 Gbit/s Ethernet: people wait for it)."""
+    chosen = assessment.chosen
+    situation = chosen.search.situation
+    if not situation.phase.pins or not chosen.search.practised[chosen.row]:
+        return False
+    search = searched(unpinned(situation))
+    row = search.best()
+    if row is None:
+        return False
+    times = float(chosen.step.total / search.step_s[row])
+    limit = SENSE["mfu"].most
+    return assessment.mfu * times >= limit * best_mfu and times * limit <= 1
 
 
 def _senseless(id: str, text: str) -> Reason:
