@@ -98,6 +98,11 @@ def no_text(launch: LaunchPlan) -> str:
     return ""
 
 
+def last_rank(launch: LaunchPlan) -> str:
+    """The last of a node: Megatron prints on the last rank of all (print_rank_last)."""
+    return "$((PER_NODE - 1))"
+
+
 @record
 class Framework:
     """One framework that kits are written for: facts, and functions of a launch plan."""
@@ -137,6 +142,8 @@ class Framework:
     syncs: Lines  # kinds of job.sync in which it keeps several sites in step
     sites: Callable[[LaunchPlan], str]  # what the kit sets for several sites
     no_local_steps: str = ""  # why it keeps them no other way
+    # whose lines name the loss: the rank of its node, as the shell writes it; "": the first of all
+    loss_rank: Callable[[LaunchPlan], str] = no_text
     prepare: str = ""  # shell lines before the command
     source: str = ""  # the variable that names the folder of its checkout
     # a glob below RUN_DIR of the checkpoints whose oldest launch.sh removes, where the framework

@@ -239,9 +239,12 @@ def logs(launch: LaunchPlan) -> str:
     if launch.on == "slurm":
         place += ", every node's own in `RUN_DIR/logs/NODE_RANK-HOST.log`"
     if launch.framework.launcher == "torchrun":
+        shown = "node 0 shows the lines of its first rank"
+        if launch.framework.loss_rank(launch):
+            shown += " and every node those of one more, so that the loss is seen where it is printed"
         return (
             f"Logs: {place}, below it a folder a local rank (`attempt_N/RANK/stdout.log` and "
-            "`stderr.log`); node 0 shows its ranks' lines, each with host and rank."
+            f"`stderr.log`); {shown}, each with host and rank."
         )
     return f"Logs: {place}."
 

@@ -43,6 +43,7 @@ class Start:
     prepare: str
     command: str
     launcher: str
+    loss_rank: str  # of its node, as the shell writes it, whose lines name the loss; "": of all 0
     whole: str  # glob of what is written last of a checkpoint
     thins: str  # glob of the checkpoints whose oldest go; "": the framework does it
     keep: int
@@ -131,6 +132,7 @@ def start(launch: LaunchPlan, restarts: int, grace_s: int) -> Start:
         prepare=framework.prepare,
         command=framework.command,
         launcher=framework.launcher,
+        loss_rank=framework.loss_rank(launch),
         whole=framework.whole,
         thins=framework.thins,
         keep=launch.keep,

@@ -485,6 +485,41 @@ def test_a_kit_starts_from_any_folder(tmp_path, plain, folder):
     assert sorted(x.name for x in tmp_path.iterdir()) == sorted(["bin", folder])
 
 
+@pytest.mark.parametrize(
+    ("to", "plan", "first", "others"),
+    [
+        ("megatron", "dense-tp", "0:3,7:3", "7:3"),  # print_rank_last of Megatron's training.py
+        ("megatron-bridge", "dense-tp", "0:3,7:3", "7:3"),
+        # get_metrics_rank of torchtitan: world_size // pp * (pp - 1)
+        ("torchtitan", "dense-pp", "0:3", "0:3"),
+        ("torchtitan", "zero3", "0:3", None),
+        ("fsdp", "zero3", "0:3", None),
+    ],
+)
+def test_the_loss_is_shown_by_the_rank_that_knows_it(tmp_path, to, plan, first, others):
+    """Which ranks' lines torchrun shows on node 0 and on another."""
+    write(kits(assess(design(PLANS[plan])), to), tmp_path / "kit")
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    (bin_ / "torchrun").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (bin_ / "torchrun").chmod(0o755)
+    for node, expected in ((0, first), (3, others)):
+        p = subprocess.run(
+            ["bash", str(tmp_path / "kit" / "launch.sh")],
+            capture_output=True,
+            text=True,
+            env={
+                "PATH": f"{bin_}:/usr/bin:/bin",
+                "NODE_RANK": str(node),
+                **dict.fromkeys(("MEGATRON_LM", "TOKENIZER"), "/m"),
+                "MOCK_DATA": "1",
+            },
+        )
+        assert p.returncode == 0, p.stderr
+        shown = [w.removeprefix("--tee=") for w in p.stdout.splitlines() if w.startswith("--tee")]
+        assert shown == ([expected] if expected else [])
+
+
 def test_megatron_arguments_reach_the_program_word_for_word(tmp_path):
     """xargs in launch.sh and shlex in Python read the file alike, layouts with bars and brackets
     included."""

@@ -233,11 +233,6 @@ def started(kit, run, python, **environment):
     return said
 
 
-def of_last(run):
-    """What the last of two ranks printed: launch.sh shows the first alone."""
-    return "".join(log.read_text() for log in (run / "logs").rglob("1/*.log"))
-
-
 @pytest.mark.parametrize("name", STARTS)
 def test_torchtitan_starts(name, tmp_path):
     """torchtitan's trainer under the kit's launch.sh on two processes: four steps, the first at the
@@ -253,7 +248,6 @@ def test_torchtitan_starts(name, tmp_path):
         TOKENIZER=str(letters(tmp_path / "tokenizer")),
         PYTHONPATH=str(HERE / "cpu_titan"),
     )
-    said += of_last(tmp_path / "run")  # the loss is known on the last stage
     first = float(re.search(r"step:\s+1\b.*?loss:\s+([\d.]+)", said)[1])
     assert abs(first - math.log(1024)) < 0.15
     assert (tmp_path / "run" / "checkpoint" / "step-4" / ".metadata").is_file()
@@ -405,7 +399,6 @@ def test_megatron_starts(to, name, tmp_path):
     here = dict(PYTHONPATH=str(HERE / environment), TORCHDYNAMO_DISABLE="1")
     line = re.compile(r"iteration +(\d+)/ +\d+ .* lm loss: ([\d.E+-]+)")
     said = started(tmp_path / "kit", tmp_path / "run", PYTHON, **here)
-    said += of_last(tmp_path / "run")  # Megatron speaks there
     first = line.findall(said)
     assert [int(step) for step, _ in first] == [1, 2, 3, 4]
     assert abs(float(first[0][1]) - math.log(1024)) < 0.15

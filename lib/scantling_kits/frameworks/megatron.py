@@ -8,7 +8,7 @@ from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.words import Offload, Precision, Sharding
 
-from ..launch_plan import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves
+from ..launch_plan import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Pins, Saves, last_rank
 from ..render import source
 from ..values import RunValues
 from . import megatron_core as core
@@ -485,6 +485,7 @@ FRAMEWORK = Framework(
         "beside the checkpoints adds up tokens; --wandb-project and --wandb-exp-name send all of "
         "it to a tracker"
     ),
+    loss_rank=last_rank,
     profile=(
         "in megatron.args: --profile --use-pytorch-profiler --profile-step-start 20 "
         "--profile-step-end 22 --profile-ranks 0; traces in RUN_DIR/tensorboard, for Perfetto. "

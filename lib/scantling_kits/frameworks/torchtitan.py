@@ -23,6 +23,7 @@ SCHEDULES = {
     "zb-v": "ZBVZeroBubble",
     "dualpipe": "DualPipeV",
 }
+V_SHAPED = ("zb-v", "dualpipe")  # their last stage is on the first rank
 RECOMPUTES: dict[str, str] = {
     Recompute.FULL: "FullAC.Config()",
     Recompute.SELECTIVE: "SelectiveAC.Config()",
@@ -182,6 +183,15 @@ def sites(launch: LaunchPlan) -> str:
         f"data_parallel_replicate_degree {launch.plan.dp // launch.shards}: {launch.shards} ranks "
         "inside a site share one copy, and only sums of shards go between sites"
     )
+
+
+def stage_rank(launch: LaunchPlan) -> str:
+    """The first rank of the last stage, by its place on its node: torchtitan's
+    ensure_pp_loss_visible names it; under a schedule of V shape it is the first of all."""
+    p = launch.plan
+    if p.pp == 1 or p.schedule in V_SHAPED:
+        return ""
+    return str(launch.devices // p.pp * (p.pp - 1) % launch.per_node)
 
 
 def dp_shard(launch: LaunchPlan) -> int:
@@ -469,6 +479,7 @@ FRAMEWORK = Framework(
         "standard output and TensorBoard below RUN_DIR: loss, grad_norm, tps, tflops, mfu of "
         "every logged step; enable_wandb=True beside enable_tensorboard sends them to a tracker"
     ),
+    loss_rank=stage_rank,
     profile=(
         "profiler=Profiler.Config(enable_profiling=True, profile_freq=100) in "
         "torchtitan_config.py, for Perfetto; enable_memory_snapshot=True for "
