@@ -140,8 +140,8 @@ def test_every_picture_has_words_a_title_and_a_name_for_its_file(desk, title):
 
 def test_a_picture_that_waits_for_its_data_says_so():
     assert (
-        charts_plans.tornado["days"]
-        .words({"days": 73.4}, rows=[], key="days")
+        charts_plans.tornado["likely.days"]
+        .words({"likely": {"days": 73.4}}, rows=[], key="likely.days")
         .endswith("nothing is drawn.")
     )
 
@@ -318,14 +318,14 @@ def test_a_cell_is_the_assessment_of_that_design(desk, field):
     other = (along.now + 1) % len(cells)
     if cells[other].verdict != "refused":
         value = along.values[other]
-        assert cells[other].figures["days"] == pytest.approx(
-            scantling.assess(desk.design.change({field: value})).days
-        )
+        of = scantling.assess(desk.design.change({field: value}))
+        assert cells[other].figures["days"] == pytest.approx(of.days)
+        assert cells[other].figures["likely.days"] == pytest.approx(of.likely.days)
 
 
 def test_the_edge_is_drawn_where_feasible_meets_not(desk):
     cell = lambda verdict, days=None, share=0.5: sweeps.Cell(
-        at=(), verdict=verdict, figures={"days": days} if days else {}, memory_share=share
+        at=(), verdict=verdict, figures={"likely.days": days} if days else {}, memory_share=share
     )
     cells = [
         cell("feasible", 10.0),
@@ -335,12 +335,12 @@ def test_the_edge_is_drawn_where_feasible_meets_not(desk):
         cell("feasible", 12.0),
         cell("feasible", 13.0),
     ]
-    data = charts_sweeps.heat["days"].data(
-        {"days": 10.0},
+    data = charts_sweeps.heat["likely.days"].data(
+        {"likely": {"days": 10.0}},
         cells=cells,
         rows=["a", "b", "c"],
         columns=["x", "y"],
-        key="days",
+        key="likely.days",
         names=("r", "c"),
         now=0,
     )
@@ -433,21 +433,21 @@ def pictures():
         "spares": (charts_endurance.spares, {"waiting": waiting(result.endurance)}),
         "evidence": (charts_evidence.evidence, {}),
         "line": (
-            charts_sweeps.line["days"],
+            charts_sweeps.line["likely.days"],
             {
                 "cells": cells[1::2],
                 "texts": ["8,192", "16,384"],
-                "key": "days",
+                "key": "likely.days",
                 "name": "GPU count",
             },
         ),
         "map": (
-            charts_sweeps.heat["days"],
+            charts_sweeps.heat["likely.days"],
             {
                 "cells": cells,
                 "rows": ["8,192", "16,384"],
                 "columns": ["1,024", "2,048"],
-                "key": "days",
+                "key": "likely.days",
                 "names": ("GPU count", "batch"),
             },
         ),

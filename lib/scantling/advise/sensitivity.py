@@ -254,7 +254,7 @@ def tornado(
 
     Raises DesignError for a key that the assessment does not have.
     """
-    figures = _figures(assessment)
+    figures = quantities(assessment)
     if key not in figures:
         raise DesignError("key", key, figures)
     now = figures[key]
@@ -284,11 +284,10 @@ def _figure(assessment: Assessment, fields: dict[str, Any] | None, key: str) -> 
     after = changed(assessment.design, fields, like=assessment) if fields else None
     if after is None or not after.fits:
         return None
-    value: Known = _figures(after)[key]
+    value: Known = quantities(after)[key]
     return value
 
 
-def _figures(assessment: Assessment) -> Mapping[str, Any]:
+def quantities(assessment: Assessment) -> Mapping[str, Any]:
     """The headline quantities by key, likely days and dollars among them."""
-    likely = assessment.likely
-    return {**assessment.headline(), "likely.days": likely.days, "likely.cost_usd": likely.cost_usd}
+    return {**assessment.headline(), **assessment.figures("likely.days", "likely.cost_usd")}

@@ -24,13 +24,15 @@ from ..plans.prepare import prepare
 from ..plans.remote import Progress, Scheduler, across
 from ..plans.stream import search_space
 from ..verdict.assess import assess
-from ..verdict.result import HeadlineKey
+from ..verdict.result import FigureName
 
-KEYS: tuple[HeadlineKey, ...] = (
+KEYS: tuple[FigureName, ...] = (
     "step_s",
     "mfu",
     "days",
     "cost_usd",
+    "likely.days",
+    "likely.cost_usd",
     "goodput",
     "devices_used",
     "tokens_per_s_per_device",

@@ -14,7 +14,7 @@ from ..advise.direct import QUESTIONS
 from ..advise.extremes import by_scaling_laws, to_loss
 from ..advise.fixes import cheaper
 from ..advise.frontier import diverse, export, front as front_of, read_back
-from ..advise.sensitivity import tornado
+from ..advise.sensitivity import quantities, tornado
 from ..advise.sweeps import edge
 from ..base.console import console, print_json
 from ..base.errors import DesignError, blamed_on, plain
@@ -182,8 +182,8 @@ def _swept_row(axes: Sequence[str], cell: sweeps.Cell) -> dict[str, str]:
         "verdict": verdict,
         "MFU": share(figures["mfu"]),
         "step": seconds(figures["step_s"]),
-        "days": days(figures["days"]),
-        "cost": usd(figures["cost_usd"]),
+        "likely days": days(figures["likely.days"]),
+        "likely cost": usd(figures["likely.cost_usd"]),
     }
 
 
@@ -410,9 +410,9 @@ def _to_loss(design: Design, target: float, as_json: bool) -> None:
 @FILE
 @click.option(
     "--key",
-    default="days",
+    default="likely.days",
     show_default=True,
-    help="Quantity of `design --json` to look at: days, cost_usd, mfu, step_s, goodput …",
+    help="Quantity of `design --json` to look at: likely.days, likely.cost_usd, mfu, step_s …",
 )
 @JSON
 def sensitivity(file: str, key: str, as_json: bool) -> None:
@@ -420,7 +420,7 @@ def sensitivity(file: str, key: str, as_json: bool) -> None:
     swing of the result first."""
 
     a = possible(file, as_json)
-    numbers = {k: v for k, v in a.headline().items() if isinstance(v, (int, float))}
+    numbers = {k: v for k, v in quantities(a).items() if isinstance(v, (int, float))}
     if key not in numbers:
         raise DesignError("--key", key, list(numbers), problem="is no number of this design")
     rows = tornado(a, key)

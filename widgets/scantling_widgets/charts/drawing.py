@@ -20,14 +20,14 @@ FASTEST = 60  # plans of a search that a picture holds
 
 def chart(
     result: Comparison | Sequence[Cell] | Mapping[str, Sequence[Any]],
-    key: str = "days",
+    key: str = "likely.days",
     names: Sequence[str] = ("", ""),
 ) -> alt.TopLevelMixin:
     """The Altair chart of what `search`, `sweep` or `compare` returned.
 
     A search : its fastest plans by memory and step time, those that no other beats on both joined.
-    A sweep : over one input a line, over two a map with the edge of what is feasible; `key`: days,
-    step_s, mfu, cost_usd or goodput; `names`: of the inputs.
+    A sweep : over one input a line, over two a map with the edge of what is feasible; `key`:
+    likely.days, step_s, mfu, likely.cost_usd or goodput; `names`: of the inputs.
     A comparison : a bar a design for each figure that differs.
     Raises DesignError for another result and another key.
     """

@@ -250,11 +250,11 @@ frontier = Figure(
 
 
 # ---------------------------------------------------------------- what moves the result
-MOVED = ("days", "step_s", "mfu", "cost_usd", "goodput")
+MOVED = ("likely.days", "step_s", "mfu", "likely.cost_usd", "goodput")
 
 
 def _tornado_rows(
-    figures: Facts, rows: Sequence[Mapping[str, Any]] = (), key: str = "days"
+    figures: Facts, rows: Sequence[Mapping[str, Any]] = (), key: str = "likely.days"
 ) -> Data:
     """`rows`: those of `scantling.advise.sensitivity.tornado`, largest swing first."""
     now = at(figures, key)

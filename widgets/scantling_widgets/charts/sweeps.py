@@ -63,7 +63,7 @@ def _line_rows(
     figures: Facts,
     cells: Sequence[Cell] = (),
     texts: Sequence[str] = (),
-    key: str = "days",
+    key: str = "likely.days",
     name: str = "",
     now: int = -1,
 ) -> Data:
@@ -162,7 +162,7 @@ def _heat_rows(
     cells: Sequence[Cell] = (),
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
-    key: str = "days",
+    key: str = "likely.days",
     names: tuple[str, str] = ("", ""),
     now: int = -1,
 ) -> Data:
@@ -224,7 +224,7 @@ def _heat_words(
     cells: Sequence[Cell] = (),
     rows: Sequence[str] = (),
     columns: Sequence[str] = (),
-    key: str = "days",
+    key: str = "likely.days",
     names: tuple[str, str] = ("", ""),
     now: int = -1,
 ) -> str:

@@ -9,7 +9,7 @@ from scantling.advise.sweeps import Cell as SweepCell
 from ...charts.page_parts import Drop, Part
 from ...charts.plans import tornado
 from ...charts.sweeps import heat, kind, line, titled_axes
-from ...quantity_texts import label, share, show, titled
+from ...quantity_texts import at, label, share, show, titled
 from .. import boxes, headline, panel_tables, studies
 from ..background import Job
 from ..page_table import Cell, cell
@@ -51,7 +51,7 @@ class Sensitivity(Panel):
         self.table = self.choice_of(panel_tables.SWEEP, self._pick)
         self.what = Drop("What moves", [(label(key), key) for key in tornado])
         self.along, self.across = Drop("Along", [("", "")]), Drop("and against", [("", "")])
-        self.what.value = next(key for key in tornado if self.figures.get(key) is not None)
+        self.what.value = next(key for key in tornado if at(self.figures, key) is not None)
         self.job = Job("Vary the inputs", self._start, self._step, self.ended)
         self.sweep_job = Job("Sweep", self._sweep_start, self._sweep_step, self.ended)
         self.chart = tornado[self.what.value].live()
@@ -106,7 +106,7 @@ class Sensitivity(Panel):
         old = (
             "Drawn for an earlier design; vary again. " if mine and not _same(self.of, now) else ""
         )
-        if now.figures.get(key) is None:
+        if at(now.figures, key) is None:
             lacks = headline.lacking(now.figures).removeprefix("a ")
             old = f"This design has no {label(key).lower()}: it names no {lacks}. "
         self.note.value = boxes.dim(old + _SEARCHED)
