@@ -241,7 +241,7 @@ def logs(launch: LaunchPlan) -> str:
     if launch.framework.launcher == "torchrun":
         shown = "node 0 shows the lines of its first rank"
         if launch.framework.loss_rank(launch):
-            shown += " and every node those of one more, so that the loss is seen where it is printed"
+            shown += " and every node those of one more, one of which prints the loss"
         return (
             f"Logs: {place}, below it a folder a local rank (`attempt_N/RANK/stdout.log` and "
             f"`stderr.log`); {shown}, each with host and rank."

@@ -320,13 +320,14 @@ def test_a_cell_is_the_assessment_of_that_design(desk, field):
         value = along.values[other]
         of = scantling.assess(desk.design.change({field: value}))
         assert cells[other].figures["days"] == pytest.approx(of.days)
-        assert cells[other].figures["likely.days"] == pytest.approx(of.likely.days)
+        assert cells[other].figures["likely"]["days"] == pytest.approx(of.likely.days)
 
 
 def test_the_edge_is_drawn_where_feasible_meets_not(desk):
-    cell = lambda verdict, days=None, share=0.5: sweeps.Cell(
-        at=(), verdict=verdict, figures={"likely.days": days} if days else {}, memory_share=share
-    )
+    def cell(verdict, days=None):
+        figures = {"likely": {"days": days}} if days else {}
+        return sweeps.Cell(at=(), verdict=verdict, figures=figures, memory_share=0.5)
+
     cells = [
         cell("feasible", 10.0),
         cell("constraint-missed", 20.0),

@@ -290,4 +290,5 @@ def _figure(assessment: Assessment, fields: dict[str, Any] | None, key: str) -> 
 
 def quantities(assessment: Assessment) -> Mapping[str, Any]:
     """The headline quantities by key, likely days and dollars among them."""
-    return {**assessment.headline(), **assessment.figures("likely.days", "likely.cost_usd")}
+    likely = assessment.likely
+    return {**assessment.headline(), "likely.days": likely.days, "likely.cost_usd": likely.cost_usd}

@@ -178,12 +178,13 @@ def _swept_row(axes: Sequence[str], cell: sweeps.Cell) -> dict[str, str]:
     if cell.verdict == "constraint-missed":
         verdict += f": {cell.why.partition(':')[0]}"
     figures = dict.fromkeys(sweeps.KEYS) | cell.figures
+    likely = figures["likely"] or dict.fromkeys(("days", "cost_usd"))
     return {axis.rpartition(".")[2]: str(value) for axis, value in zip(axes, cell.at)} | {
         "verdict": verdict,
         "MFU": share(figures["mfu"]),
         "step": seconds(figures["step_s"]),
-        "likely days": days(figures["likely.days"]),
-        "likely cost": usd(figures["likely.cost_usd"]),
+        "likely days": days(likely["days"]),
+        "likely cost": usd(likely["cost_usd"]),
     }
 
 

@@ -89,13 +89,14 @@ def device_params(c: Cases) -> tuple[Column, Column]:
     return (inner / p.pp + ends_on_device) / p.tp, experts / (p.pp * p.ep * p.etp)
 
 
-# With sequence parallelism the backward gathers the inputs of a layer's two column-parallel products
-# again: two collectives beside the forward's four (Korthikanti et al. 2022, section 4.2.2).
+# With sequence parallelism the backward gathers the inputs of a layer's two column-parallel
+# products again: two collectives beside the forward's four (Korthikanti et al. 2022, section 4.2.2)
 GATHERED_AGAIN = 0.5
 
 
 def exchange_passes(c: Cases) -> dict[str, tuple[Column, Column, Column]]:
-    """Seconds of a layer's exchanges over the forward's: (forward, recomputed forward, backward).
+    """Volume of a layer's exchanges over the forward's, of tp what no product covers: (forward,
+    recomputed forward, backward).
 
     tp: the same both ways, and with sequence parallelism `tp_sequence` more, twice that under
     `async_reduce`, whose cover is counted apart: Megatron-Core reduces the gradient of an input
@@ -125,11 +126,11 @@ def layer_exchanges(c: Cases, layer: Time) -> dict[str, Exchange]:
     again = c.recomputed.layer
     collectives = 2 + again + GATHERED_AGAIN * (c.plan.sp > 0)
     calls = {"tp": collectives, "cp": 2 + again, "ep": 2 + c.recomputed.expert}
-    sent = {"tp": collectives}
+    volume = {axis: sum(each) for axis, each in passes.items()} | {"tp": collectives}
     whole, hidden = traffic.tp_shares(c)  # what the backward's products cover is one forward's
     exposed = {"tp": sum(passes["tp"]) - 1 + hidden / whole}
     return {
-        axis: each.times(sum(passes[axis]), calls[axis], exposed.get(axis), sent.get(axis))
+        axis: each.times(volume[axis], calls[axis], exposed.get(axis))
         for axis, each in forward.items()
     }
 

@@ -58,18 +58,14 @@ class Exchange:
         return np.maximum(self.wire_s - self.exposed_s, 0)
 
     def times(
-        self,
-        volume: Column,
-        calls: Column,
-        exposed_volume: Column | None = None,
-        sent: Column | None = None,
+        self, volume: Column, calls: Column, exposed_volume: Column | None = None
     ) -> "Exchange":
-        """So many times the seconds in so many times the calls; of what is exposed and of the bytes
-        so many where not as the seconds."""
+        """So many times the volume in so many times the calls; `exposed_volume`: of what is
+        exposed, where not as the volume."""
         return Exchange(
             wire_s=self.wire_s * volume,
             exposed_s=self.exposed_s * (volume if exposed_volume is None else exposed_volume),
-            bytes=self.bytes * (volume if sent is None else sent),
+            bytes=self.bytes * volume,
             calls=self.calls * calls,
         )
 

@@ -205,16 +205,14 @@ class Assessment(Numbers):
     drawn: DrawnRuns | None = None  # None where impossible
 
     def figures(self, *names: FigureName) -> dict[str, Any]:
-        """The verdict, some of the headline numbers, the likely ones and the share of the memory,
-        by name."""
+        """The verdict, some of the headline numbers and the share of the memory, by name."""
         values: dict[str, Any] = {
             "verdict": self.verdict,
             "memory_share": self.memory_share,
             **self.headline(),
         }
-        if any(name.startswith("likely") for name in names):  # they are drawn
-            row = self.likely.row()
-            values |= {"likely": row} | {f"likely.{key}": row[key] for key in ("days", "cost_usd")}
+        if "likely" in names:
+            values["likely"] = self.likely.row()
         return {name: values[name] for name in names}
 
     @property

@@ -356,8 +356,7 @@ HeadlineNumber = Literal[
 HeadlineText = Literal["mfu_basis", "mfu_denominator", "band_tier"]
 HeadlineKey = Literal[HeadlineNumber, HeadlineText]
 # what a row of advice, of a sweep or of an answer says of an assessment
-LikelyNumber = Literal["likely.days", "likely.cost_usd"]
-FigureName = Literal[HeadlineKey, LikelyNumber, "verdict", "memory_share", "plan", "likely"]
+FigureName = Literal[HeadlineKey, "verdict", "memory_share", "plan", "likely"]
 # what tables and tiles list of a result: its headline figures, and parts of what is nested in it
 NestedNumber = Literal[
     "memory_bytes.total",

@@ -9,7 +9,7 @@ from functools import partial
 from scantling.advise.sweeps import Cell
 from scantling.verdict.verdicts import VERDICTS
 
-from ..quantity_texts import MORE_IS_BETTER, label, show, split
+from ..quantity_texts import MORE_IS_BETTER, at, label, show, split
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, Spec, quantity_axis, records_of, saying
 from .palette import ACCENT, MISSED, OVER, SECOND
@@ -33,14 +33,14 @@ def kind(cell: Cell) -> str:
 
 def shows(cell: Cell, key: str) -> bool:
     """Whether a cell has a figure that a plan which fits would reach."""
-    return cell.figures.get(key) is not None and kind(cell) != "over"
+    return at(cell.figures, key) is not None and kind(cell) != "over"
 
 
 def says(head: str, cell: Cell, key: str) -> str:
     """One cell in words."""
     if not shows(cell, key):
         return f"{head}: {_SHORT.get(kind(cell), kind(cell))}. {cell.why}".rstrip(". ")
-    return f"{head}: {show(key, cell.figures[key])}" + (f"; {cell.why}" if cell.why else "")
+    return f"{head}: {show(key, at(cell.figures, key))}" + (f"; {cell.why}" if cell.why else "")
 
 
 def titled_axes(spec: Spec, titles: Mapping[str, str]) -> Spec:
@@ -77,7 +77,7 @@ def _line_rows(
             "pick": -1 if cell.verdict == "refused" else i,
         }
         if shows(cell, key):
-            points.append(row | {"value": cell.figures[key], "kind": kind(cell)})
+            points.append(row | {"value": at(cell.figures, key), "kind": kind(cell)})
         else:
             none.append(row | {"short": _SHORT.get(kind(cell), "no figure")})
     return {
@@ -178,7 +178,7 @@ def _heat_rows(
         free[divmod(i, wide)] = how == "feasible"
         text = says(f"{names[0]} {place['y']}, {names[1]} {place['x']}", cell, key)
         if shows(cell, key):
-            good.append(_good_cell(place, text, key, cell.figures[key], how == "missed", i))
+            good.append(_good_cell(place, text, key, at(cell.figures, key), how == "missed", i))
         else:
             bad.append(
                 {

@@ -207,7 +207,7 @@ class Sensitivity(Panel):
         rows = []
         for i, one in enumerate(self.cells):
             word, mark = _KINDS[kind(one)]
-            value, memory = one.figures.get(key), one.memory_share
+            value, memory = at(one.figures, key), one.memory_share
             opens = key if value is not None else ""
             rows.append(
                 [
