@@ -42,6 +42,7 @@ LONGEST_QUOTE = 80  # characters of words that are asked about
 _NO_QUESTION = "no rule reads this question: which command answers it?"
 _COMMANDS = ("design", "answer", "sweep", "goodput", "sensitivity", "diagnose")
 FEWEST_PARAMETERS = 1e6  # that are active: fewer are experts
+DEAREST_DEVICE = 20.0  # [USD/h]: above all offers of the catalogue for one device
 MOST_OF_EACH = 32  # sequences of a device's batch, as trainers are set
 SHORTEST = 64  # tokens of a sequence: fewer are sequences
 FEWEST_TOKENS = 1e6  # of a run: fewer are those of a sequence
@@ -117,7 +118,8 @@ def _engine(notes: Notes) -> None:
 
 
 _KINDS = re.compile(
-    r"(?:rlhf|rl|reinforcement learning|preference \w+|policy \w+|verl|openrlhf|trl)(?: \w+)?",
+    r"(?:rlhf|rl|rlvr|rlaif|verl|openrlhf|trl"
+    r"|reinforcement learning|preference \w+|policy \w+)(?: \w+)?",
     re.IGNORECASE,
 )
 
@@ -153,6 +155,12 @@ def _samples(notes: Notes) -> None:
     they are asked about; the n of a policy is its samples of a prompt."""
     facts, fields, words = notes.facts, notes.fields, notes.words
     method = fields.get("job.method")
+    if "tokens_each" in facts:
+        if "examples" in facts:
+            facts["example_tokens"] = facts["tokens_each"]
+            words["example_tokens"] = words["tokens_each"]
+        else:
+            notes.set("job.seq_len", facts["tokens_each"], words["tokens_each"])
     if "group" in facts:
         if method in POLICIES:
             notes.set("job.rollout.samples", facts["group"], words["group"])
@@ -176,7 +184,7 @@ _RUNS = re.compile(
     r" (?:get|getting|see|seeing|saw|got|reach|measure|hit|have|run|at)|(?:my|our)"
     r" (?:run|job|training|mfu)|observed|observe|measured|achieved|achieving|attained|running at"
     r"|stuck|sits|hovers|stays|plateaus|lands|improve|normal|at the moment|diagnose|seeing"
-    r"|getting)\b",
+    r"|getting|happy|worried)\b",
     re.IGNORECASE,
 )
 
@@ -212,6 +220,14 @@ def _rates(notes: Notes, text: str) -> None:
             rate = float(f"{facts['tokens_per_s'] / devices:.12g}")
             path = "measured.tokens_per_s_per_device"
             notes.set(path, rate, words["tokens_per_s"], f"over {devices:,} devices")
+    if "tokens_per_s_node" in facts:
+        each = _per_node(notes)
+        if each is None:
+            notes.ask(words["tokens_per_s_node"], "how many devices does a node hold?")
+        else:
+            rate = float(f"{facts['tokens_per_s_node'] / each:.12g}")
+            path = "measured.tokens_per_s_per_device"
+            notes.set(path, rate, words["tokens_per_s_node"], f"over {each:,} devices")
     if "tflops" not in facts:
         return
     if chip is None or notes.as_given & {"cluster.accelerator"}:
@@ -259,6 +275,12 @@ def _tokens(notes: Notes) -> None:
     if "tokens_per_param" in facts and not sized:
         del facts["tokens_per_param"]
         notes.questions.append(Asked(Topic.COMPUTE_OPTIMAL, notes.words["tokens_per_param"]))
+    if "alike" in facts:
+        words = notes.words["alike"]
+        if _is_sized(fields):
+            notes.note(words, why="a kind of model, beside its size")
+        else:
+            notes.ask(words, NO_MODEL, near_models(str(facts["alike"]), 0.4))
     in_sequences = "tokens of a sequence (job.seq_len), or sequences (plan.micro_batch)?"
     _ask_if_below(notes, "job.seq_len", SHORTEST, in_sequences)
     of_a_sequence = "tokens of the run (job.tokens), or of a sequence (job.seq_len)?"
@@ -303,6 +325,9 @@ def _steps(notes: Notes, steps: int) -> None:
     that is said; it is asked about where neither is."""
     fields = notes.fields
     words = notes.words["steps"]
+    if fields.get("job.method") in POLICIES:
+        notes.set("job.rollout.steps", float(steps), words)
+        return
     batch = fields.get("job.global_batch_tokens")
     if batch is None and {"job.global_batch", "job.seq_len"} <= fields.keys():
         batch = fields["job.global_batch"] * fields["job.seq_len"]
@@ -366,6 +391,7 @@ def _machine(notes: Notes) -> None:
         _of_them(notes, facts["of_them"])
     if "instance" in facts:
         _instance(notes, facts["instance"])
+        _price_of_instance(notes)
     else:
         _accelerator(notes)
     if "racks" in facts:
@@ -424,10 +450,17 @@ def _alternatives(notes: Notes) -> None:
         elif path == "fabric":
             id = catalogue.fabric(value).id
             either.append(Either("cluster.scale_out", id, words))
+        elif path == "nodes" and (per_node := _per_node(notes)) is not None:
+            either.append(Either("cluster.devices", value * per_node, words))
         elif path in FACTS:
             notes.ask(words, "which of the two holds?")
         else:
             either.append(Either(path, value, words))
+    facts = notes.facts
+    if "rate_after" in facts:
+        path, words = "cluster.scale_out_gbytes_per_s_per_device", notes.words["rate_after"]
+        notes.set(path, facts["rate_before"], words, "of each device")
+        either.append(Either(path, facts["rate_after"], words))
     if "then" in notes.facts:
         either.append(Either("job.method", notes.facts["then"], notes.words["then"]))
     if "devices_or" in notes.facts:
@@ -478,6 +511,8 @@ def _model(notes: Notes) -> None:
         del fields["model.moe"]
         if sparse:
             raise _wrong(problem="says dense and gives experts", allowed="one of the two")
+    elif {"model.layers", "model.hidden"} <= fields.keys() and sparse:
+        fields.pop("model.moe", None)  # its experts say so
     elif "model.like" not in fields and sparse - {"model.top_k"}:
         fields["model.moe"] = True
 
@@ -628,6 +663,27 @@ def _instance(notes: Notes, node: str) -> None:
         notes.set("cluster.devices", row.devices, words, "one instance")
 
 
+_OF_DEVICE = re.compile(r"gpu|device|chip|card|accelerator|tpu|[abhv]\d", re.IGNORECASE)
+
+
+def _price_of_instance(notes: Notes) -> None:
+    """An hourly price beside a rented instance that names no device is asked about, or is the
+    instance's where no device costs as much."""
+    path = "prices.usd_per_device_hour"
+    price = notes.fields.get(path)
+    if price is None or _OF_DEVICE.search(notes.words[path]):
+        return
+    del notes.fields[path]
+    notes.read[:] = [read for read in notes.read if read.field != path]
+    words = notes.words[path]
+    if price > DEAREST_DEVICE:
+        notes.set("prices.usd_per_node_hour", price, words, "an hour of an instance")
+    else:
+        notes.ask(
+            words, "an hour of a device, or of the instance?", (path, "prices.usd_per_node_hour")
+        )
+
+
 def _of_them(notes: Notes, count: int) -> None:
     """A count of what was named before: instances, else accelerators; it is asked about where
     neither was, or was counted."""
@@ -699,6 +755,12 @@ def _network(notes: Notes) -> None:
     rate_of = notes.facts.get("rate_of")
     if rate_of and not rate:
         notes.ignore(words["rate_of"], "no rate is said of it, such as 400 Gb/s per device")
+    if "no_ib" in notes.facts:
+        if kind and not str(kind).startswith("ib"):
+            notes.note(words["no_ib"], why="another network is named")
+        else:
+            notes.ask(words["no_ib"], "which network then (cluster.scale_out)?")
+            return
     if not kind and not rate:
         return
     if not kind and not rate_of and re.search(r"B(?:/s|ps)", words["rate"]):

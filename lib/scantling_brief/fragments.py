@@ -14,7 +14,7 @@ FAMILY = (
     r"|MI350X?|MI355X?|MI430X|MI440X|MI455X|TPU[\s-]?v?\d[a-z]?x?"
     r"|(?:TPU[\s-]?)?Ironwood(?:[\s(]+(?:TPU[\s-]?)?v?7x?\b\)?)?"
     r"|(?:TPU[\s-]?)?Trillium(?:[\s(]+(?:TPU[\s-]?)?v6e\b\)?)?|Trainium[\s-]?\d?|Trn\d|Gaudi[\s-]?\d|(?:Ascend[\s-]?)?910[BC]"
-    r"|v(?:[3-7][epx]?|8[ti])(?=[\s-]+(?:chips?|tpus?|slices?|pods?)\b|-\d)"
+    r"|v(?:[3-7][epx]?|8[ti])(?=[\s-]+(?:chips?|tpus?|slices?|pods?)\b|-\d|\s+\d+x\d+x)"
     r"|Rubin(?:[\s-]+(?:Ultra|CPX))?"
 )
 # what looks like an accelerator and is none of the catalogue's: of NVIDIA, AMD, others
@@ -118,16 +118,17 @@ WENT = (
 )
 BILLIONS = r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>bn|b|tn|t|billion|trillion)"
 PARAMS = r"(?:total\s+)?(?:param(?:eter)?s?)(?:\s+(?:in total|total))?"
-DEVICE_NOUN = r"(?:gpus?|accelerators?|devices?|chips?|cards?|tpus?|pcs|pieces)"
+DEVICE_NOUN = r"(?:gpus?|accelerators?|devices?|chips?|cards?|tpus?|pcs|pieces?)"
 BATCH = (
-    r"(?:(?:(?:global|total|effective)[\s_-]+)?batch(?:[\s_-]+size)?(?:\s*\(global\))?|gbs|bsz?)"
+    r"(?:(?:(?:global|total|effective|(?<![a-z_])train)[\s_-]+)?"
+    r"batch(?:[\s_-]+size)?(?:\s*\(global\))?|gbs|bsz?)"
 )
 OVERHEAD = r"(?:time\s+)?(?:overhead|cost|stall share)"
 GOODPUT = r"(?:goodput|effective training time|ettr)"
 DOMAIN = r"(?P<v>node|machine|host|server|rack|pod)"
 KV_HEADS = r"(?:kv|key[\s-]value)[\s-]*heads?"
 CHECKPOINT = r"(?:checkpoint(?:ing|s)?|ckpts?|saves?)"
-SITES = r"(?:sites|data\s?cent(?:er|re)s)"
+SITES = r"(?:sites|data\s?cent(?:er|re)s|regions|campuses)"
 TIMES = r"(?:\s*[x×*]\s*|\s+)"
 
 

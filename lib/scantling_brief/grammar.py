@@ -11,7 +11,7 @@ from scantling.catalogue.stacks import Stack, stacks
 from scantling.design.line_reading import Read
 
 from .decisive import NEGATED, TURNED, UNUSED, ask_about
-from .fragments import GROUP, TIMES, whole_in
+from .fragments import FAMILY, GROUP, TIMES, whole_in
 from .match import Match
 from .notes import Notes
 from .readers import always, whole
@@ -54,7 +54,7 @@ _NUMBERS = (
 )
 _COUNTED = (
     r"[\s-]+(?:thousand|million|billion|trillion|seconds?|minutes?|hours?|days?|weeks?|months?"
-    r"|years?|nodes?|gpus?|devices?|servers?|racks?|sites?|data\s?cent(?:er|re)s?|pods?"
+    r"|years?|nodes?|gpus?|devices?|servers?|racks?|sites?|data\s?cent(?:er|re)s?|regions?|campuses|pods?"
     r"|(?:hot\s+)?spare|layers|experts|dgx|hgx|epochs?|[a-z]+\d+[a-z]*)\b"
 )
 _COUNTED_AFTER_SINGLE = (
@@ -64,6 +64,15 @@ _COUNTED_AFTER_SINGLE = (
 _COUNTED_AFTER_A = r"\s+(?:thousand|million|billion|trillion)\b"
 # behind other words a day is a rate: 1B tokens a day
 # a unit that is said once behind two numbers: 15 or 60 minutes, 7 or 13B
+# and once behind three: 8, 16 or 64 experts
+_THREE = re.compile(
+    r"(?<![\w.,])(\d+k?)\s*(?:,|/|or|vs\.?|versus)\s*(\d+k?)\s*,?\s*(?:or|vs\.?|versus)\s+(\d+k?)"
+    rf"(\s?[x×]?\s?(?:experts|gpus|devices|nodes|chips|layers|days|weeks|months|[bt]n?\b|tokens|(?:{FAMILY})s?))\b",
+    re.IGNORECASE,
+)
+_ARROW = re.compile(
+    rf"((?:{FAMILY})[\w-]*)\s*(?:->|→|=>)\s*(?=(?:\d+\s*x?\s*)?(?:{FAMILY}))", re.IGNORECASE
+)
 _BOTH = re.compile(
     r"(?<![\w.,])(\d+(?:\.\d+)?)(\s+(?:or|vs\.?|versus)\s+\d+(?:\.\d+)?)(\s?(?:minutes?|mins?|hours?|days?|weeks?|months?"
     r"|[bt]|[bt]?n|[kmbt]?\s?tokens?)\b)",
@@ -145,6 +154,8 @@ def in_digits(text: str) -> str:
     """`text` with one to twelve, "a" before a scale or a time and "single" before a machine, in
     digits where they count something."""
     digits = {word: str(i) for i, word in enumerate(_NUMBERS, 1)} | {"dual": "2", "quad": "4"}
+    text = _ARROW.sub(r"\1 versus ", text)
+    text = _THREE.sub(r"\1\4 or \2\4 or \3\4", text)
     text = _BOTH.sub(r"\1\3\2\3", text)
     text = _A_TIME.sub(r"\g<1>1", text)
     return _COUNT.sub(lambda match: digits.get(match[0].lower(), "1"), text)
@@ -200,7 +211,7 @@ class _Scanner:
         self.notes = Notes()
         self.place = 0
         self.unused_to: int | None = None  # where the last word that no rule reads ends
-        self.comparing = False  # whether an and joins two values
+        self.comparing = bool(_WHICH.search(text))  # whether an and joins two values
         self.unit_to: int | None = None  # where the unit of an alternative ends
         self.turned: int | None = None  # start of a negation or bound whose object has not come
         self.beside: int | None = None  # end of an alternative: what follows may belong to it
@@ -330,8 +341,27 @@ class _Scanner:
 
 
 _OR = ("or", "vs", "vs.", "versus", "against", "than")
-_COMPARES = ("compare", "comparing", "comparison")
-_JOINS = ("and", "to", "with")  # two values, where they are compared
+_COMPARES = (
+    "compare",
+    "comparing",
+    "comparison",
+    "swap",
+    "swapping",
+    "replace",
+    "replacing",
+    "switch",
+    "switching",
+    "upgrade",
+    "upgrading",
+    "migrate",
+    "migrating",
+)
+# a line that asks which is the better compares whatever an and joins
+_WHICH = re.compile(
+    r"\bwhich\b[^?.]*\b(?:better|faster|cheaper|suit\w*|best|prefer\w*|choose|pick)\b",
+    re.IGNORECASE,
+)
+_JOINS = ("and", "to", "with", "by", "for")  # two values, where they are compared
 _NOT = (
     "no",
     "not",

@@ -3,6 +3,7 @@ groups of a field alone are `v`, the unit is `u` or `v_u`."""
 
 import re
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import NamedTuple
 
 from scantling.base.units import DAY_S
@@ -46,7 +47,7 @@ class Chip(NamedTuple):
         )
 
 
-Value = str | float | Chip
+Value = str | float | Chip | list[str]
 Reader = Callable[[Match], Value | None]
 
 
@@ -193,6 +194,16 @@ def cents(match: Match) -> float:
     return share(match)
 
 
+def product_of(*groups: str) -> Reader:
+    """A product of whole numbers."""
+    return lambda match: prod(match.whole(group) or 0 for group in groups)
+
+
+def tpu_slices(match: Match) -> int:
+    """Chips of so many TPU slices."""
+    return tpu_slice(match) * (match.whole("n") or 0)
+
+
 def tpu_slice(match: Match) -> int:
     """Chips of a TPU slice: generations 2 to 5p are named by their cores, two a chip; the efficient
     ones by chips."""
@@ -264,6 +275,11 @@ _RATE_OF = {
     "chip": "device",
     "accelerator": "device",
 }
+
+
+def gigabytes_per_s_of(group: str) -> Reader:
+    """A rate in Gb/s of one group, in GB/s."""
+    return lambda match: float(match.text(group)) / 8
 
 
 def rate_of(match: Match) -> str | None:

@@ -161,7 +161,7 @@ LIMITS = (
         ),
     ),
     *sets(
-        {"mfu": share},
+        {"mfu": share, "mfu_seen": always(True)},
         rf"{MFU}\s+(?:sits|hovers|stays|stagnates|plateaus|lands|is\s+stuck|stuck)\s+(?:at\s+|about\s+|around\s+|near\s+|~\s*)*"
         rf"{percent_in('v')}",
         rf"{MFU}\s+(?:is\s+|of\s+|at\s+|was\s+)?(?:only|just|currently|now|barely)\s+(?:at\s+|about\s+"
@@ -193,6 +193,10 @@ LIMITS = (
             r"|card)\s*(?:/|per|a)\s*(?:s|sec|second)"
         ),
         rf"{number_in('v')}\s*tgs",
+    ),
+    *sets(
+        {"tokens_per_s_node": amount},
+        rf"{number_in('v')}\s*(?:tokens|toks?)\s*(?:/|per|a)\s*(?:s|sec|second)\s*(?:/|per|a|on\s+each)\s*{GROUP}",
     ),
     *sets(
         {"tokens_per_s": amount},
@@ -283,6 +287,7 @@ LIMITS = (
             rf"(?:at\s+)?{number_in('v')}\s*(?:usd|(?:us\s+)?dollars)\s*(?:/"
             r"|per|an)\s*(?:hours?|hr|h)"
         ),
+        rf"(?:at|@|for)\s*{number_in('v')}\s*(?:/|per|an)\s*(?:gpu[\s/-]*)?(?:hours?|hr|h)(?:\s+each)?",
         why="an hourly price alone is that of a device",
     ),
     *sets(
@@ -292,6 +297,10 @@ LIMITS = (
             rf"(?:gpu|device|chip|accelerator|tpu|{ACCELERATOR})(?:\s*"
             r"(?:/|per|an?)\s*|[\s-]*)(?:hours?|hr|h)"
         ),
+    ),
+    *sets(
+        {"prices.kind": always("on-demand")},
+        r"on[\s-]demand(?:\s+(?:price|pricing|rates?|instances?))?",
     ),
     *sets(
         {"prices.usd_per_kwh": amount},

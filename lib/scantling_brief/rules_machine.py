@@ -21,6 +21,7 @@ from .readers import (
     gigabits,
     gigabytes,
     gigabytes_per_s,
+    gigabytes_per_s_of,
     groups_beside,
     number,
     of_a_node,
@@ -28,9 +29,11 @@ from .readers import (
     plain,
     prefixed,
     product,
+    product_of,
     quotient,
     rate_of,
     tpu_slice,
+    tpu_slices,
     whole,
     word,
 )
@@ -40,10 +43,15 @@ from .rule import asks, sets
 _PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,2}})"
 # so many groups that are larger than a node: 2 x 2048 H100
 _GROUPS = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{3,6}})(?P<per_s>)"
+_SLICE = r"(?P<acc>TPU[\s-]?v\d[a-z]?|v[3-7][epx]?)(?P<more>)-(?P<v>\d+)(?P<v_s>)"
 # what a node has besides devices
 _NO_DEVICE = (
     r"\d|\.\d|\s*[x×]?\s*(?:[gtp]i?b|g\b|nics?|ports?|hcas?|rails?|cpus?|cores?|sockets?|nvmes?|ssds?|disks?|[%$€£]"
     r"|ib\b|[ehnx]dr|xeons?|epycs?)"
+)
+_NET = (
+    r"(?:ib|infini-?band|roce(?:\s?v2)?|ethernet|[ehnx]dr|network(?:ing)?|fabric"
+    r"|links?|nics?|ports?)"
 )
 _RATE = r"\d+(?:\.\d+)?\s?[gt]i?b(?:it)?s?(?:/s|ps)"
 _STORE = (
@@ -91,6 +99,13 @@ MACHINE = (
         {"cluster.devices": product("n", "per"), "accelerator": accelerator},
         rf"{_GROUPS}\s*[x×*]?\s*{ACCELERATOR}(?:\s+{DEVICE_NOUN})?",
         why="so many groups of so many devices",
+    ),
+    *sets(
+        {"cluster.devices": product_of("n", "per", "k"), "accelerator": accelerator},
+        rf"{_PRODUCT}\s*[x×*]\s*(?P<k>\d{{1,4}})(?P<k_s>)\s*[x×*]?\s*{ACCELERATOR}(?:\s+{DEVICE_NOUN})?",
+        rf"{ACCELERATOR}(?:\s+(?:topology|torus|slice|pod))?[\s,]+(?P<n>\d{{1,2}})(?P<n_s>)x(?P<per>\d{{1,2}})x(?P<k>\d{{1,2}})(?P<k_s>)"
+        r"(?:\s+(?:topology|torus|slice|pod))?",
+        why="a product of three: all devices",
     ),
     *sets(
         {
@@ -217,8 +232,14 @@ MACHINE = (
         rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('n')}\s*racks?",
     ),
     *sets(
+        {"cluster.devices": tpu_slices, "accelerator": accelerator},
+        rf"{_SLICE}\s*[x×*]\s*{whole_in('n')}(?:\s+slices?)?",
+        rf"{whole_in('n')}(?:\s*[x×*]\s*|\s+(?:slices?\s+of\s+)?){_SLICE}",
+        why="so many slices",
+    ),
+    *sets(
         {"cluster.devices": tpu_slice, "accelerator": accelerator},
-        r"(?P<acc>TPU[\s-]?v\d[a-z]?|v[3-7][epx]?)(?P<more>)-(?P<v>\d+)(?P<v_s>)(?:\s+slices?)?",
+        rf"{_SLICE}(?:\s+slices?)?",
         why="a slice of TPU v2 to v5p is named by its cores, two a chip "
         "(cloud.google.com/tpu/docs/v5p)",
     ),
@@ -350,6 +371,22 @@ MACHINE = (
     ),
     *sets({"fabric": always("eth"), "rate": plain}, rf"{LINK}(?P<v>\d+)\s?gbe"),
     *sets({"rdma": always(True)}, r"rdma"),
+    *sets({"no_ib": always(True)}, r"(?:no|without|not)\s+(?:infini-?band|ib|rdma)"),
+    *sets(
+        {"cluster.nics_per_node": whole("n"), "fabric": always("eth"), "rate": plain},
+        rf"{whole_in('n')}\s?[x×*]\s?(?P<v>10|25|40|50|100|200|400|800)\s?GbE(?:\s+(?:nics?|ports|links))?"
+        r"(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
+    ),
+    *sets(
+        {"rate_before": gigabytes_per_s_of("w"), "rate_after": gigabytes_per_s_of("v")},
+        rf"(?:from\s+)?(?P<w>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)(?:\s+{_NET})?\s*(?:to|->|→)\s*(?P<v>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)"
+        rf"(?:\s+{_NET})?(?!\w)",
+    ),
+    *sets(
+        {"rate_after": gigabytes_per_s_of("v"), "rate_before": gigabytes_per_s_of("w")},
+        rf"(?P<v>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)(?:\s+{_NET})?(?:\s*(?:per|/)\s*(?:gpu|port|device|nic))?\s+instead\s+of"
+        rf"\s+(?P<w>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)(?:\s+{_NET})?(?!\w)",
+    ),
     *asks(
         "the link between devices of a node is the catalogue's; another rate is stated as "
         "cluster.accelerator: {like: id, link_gbytes_per_s: one direction}",

@@ -62,6 +62,10 @@ MODEL = (
         "a kind of model, not one of the catalogue: nothing to set",
         rf"(?!chinchilla){MAKER}[\s-]{_STYLE}(?:\s+(?:model|llm|decoder))?",
     ),
+    *sets(
+        {"alike": written},
+        r"(?!llama|gpt)[a-z][a-z0-9.]*\d[a-z0-9.]*-(?:like|style|type|esque)(?:\s+(?:model|moe|llm|architecture))?",
+    ),
     *sets({"maker": written}, MAKER),
     *sets(
         {"maker": written, "model.size": number("v")},
@@ -193,6 +197,11 @@ MODEL = (
         r"(?P<v>\d{3,6})\s+hidden(?:\s+(?:size|dim(?:ension)?))?",
     ),
     *sets(
+        {"model.expert_ffn_hidden": whole("v")},
+        r"(?:moe|experts?)[\s_-]*(?:ffn|mlp|intermediate|hidden)(?:[\s_-]*(?:hidden|size|dim(?:ension)?|width))*\s*(?:[:=]|of|is)?\s*"
+        r"(?P<v>\d{3,6})(?P<v_s>)",
+    ),
+    *sets(
         {"model.ffn_hidden": whole("v")},
         rf"(?:ffn|mlp|feed[\s-]?forward|intermediate)(?:[\s_-]*(?:hidden|size|dim(?:ension)?|width))*{BE}\s*"
         r"(?P<v>\d{3,6})",
@@ -280,6 +289,7 @@ MODEL = (
         rf"(?:(?:of|with|at|x|@|each|avg\.?|averag(?:e|ing)|mean|length|len|about|around|roughly|~)\s*)+{whole_in('w')}[\s-]*"
         r"tok(?:en)?s?(?:\s+(?:each|on\s+average|avg|per\s+\w+))?",
     ),
+    *sets({"tokens_each": sequence}, rf"{whole_in('v')}[\s-]*tok(?:en)?s?\s+each"),
     *sets(
         {"example_tokens": sequence_of("w")},
         rf"(?:avg\.?|average|mean)\s+(?:of\s+|length\s+(?:of\s+)?|len\s+)?{whole_in('w')}[\s-]*tok(?:en)?s?(?:\s+(?:each|per\s+\w+))?",
@@ -306,7 +316,7 @@ MODEL = (
             r"(?:(?:supervised|full|instruction)[\s-]+)?fine-?\s?tun"
             r"(?:e|es|ed|ing)(?:\s+run)?"
         ),
-        r"(?:full[\s-]+)?(?:sft|ft|cpt|instruction[\s-]tuning|post-?training|mid-?training)",
+        r"(?:full[\s-]+(?:param(?:eter)?[\s-]+)?)?(?:sft|ft|cpt|instruct(?:ion)?[\s-]tun(?:e|ed|ing)|post-?training|mid-?training)",
         (
             r"contin(?:ue|ual|ued|uous|uing)(?:[\s-]+(?:ly[\s-]+)?(?:pre-?)?train"
             r"(?:ing|ed)?)?"
@@ -332,8 +342,8 @@ MODEL = (
         ),
         rf"{whole_in('v')}[\s-]*tokens?[\s-]+(?:long\s+)?{_DOCUMENT}",
         (
-            rf"{whole_in('v')}[\s-]*tokens?\s*(?:(?:per|/)\s*(?:sequence|document|sample"
-            r"|example)|each)"
+            rf"{whole_in('v')}[\s-]*tokens?\s*(?:per|/)\s*(?:sequence|document|sample"
+            r"|example)"
         ),
         rf"pack(?:ing|ed)\s+(?:to|at|into|length)\s+{whole_in('v')}(?:[\s-]*tokens?)?",
         r"(?P<v>\d{1,3})(?P<v_s>k)[\s-]+pack(?:ing|ed)",
@@ -378,7 +388,7 @@ MODEL = (
     *sets(
         {"plan.micro_batch": whole("v")},
         (
-            r"(?:per[\s_-]?(?:device|gpu)[\s_-]?(?:train[\s_-]?)?(?:batch(?:[\s_-]?size)?|bs)"
+            r"(?:(?:train[\s_-])?micro[\s_-]?batch(?:[\s_-]?size)?[\s_-]per[\s_-]gpu|per[\s_-]?(?:device|gpu)[\s_-]?(?:train[\s_-]?)?(?:batch(?:[\s_-]?size)?|bs)"
             r"|(?:local|device)[\s_-]batch(?:[\s_-]size)?|micro[\s_-]?bsz?|micro[\s_-]?batch(?:es)?(?:[\s_-]?si"
             rf"ze)?|mbs){BE}\s*{whole_in('v')}(?:\s*(?:sequences|seqs|samples))?{PER_DEVICE}?"
         ),
@@ -602,6 +612,7 @@ MODEL = (
             r"|checkpointing)"
         ),
         r"(?:activation|gradient)\s+(?:checkpointing|recomputation)",
+        r"(?:act(?:ivations?)?|grad(?:ient)?s?)\.?[\s_-]*(?:ckpt(?:ing|s)?|chkpt|checkpoints?|checkpointing|recomp(?:ute|utation)?)",
     ),
     *sets(
         {"plan.recompute": always("selective")},

@@ -104,6 +104,8 @@ QUESTIONS = (
         ),
         rf"{_JUDGED}(?=\s*\?)",
         r"what(?:'?s|\s+is)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
+        r"(?:is\s+)?(?:something|anything|what'?s|sth)\s+(?:is\s+)?(?:off|wrong|broken|fishy)(?:\s+here)?",
+        r"(?:too|so|very|rather|pretty)\s+(?:low|slow|bad|poor)(?=\s*\?)|should\s+(?:i|we)\s+be\s+(?:happy|worried|concerned)",
         r"(?:diagnose|bottlenecks?|under-?perform(?:s|ing)?|troubleshoot)",
         r"where\s+(?:does|is|did)\s+(?:(?:all|most\s+of)\s+)?(?:the|my|our)\s+time\s+(?:go(?:ing)?|lost"
         r"|spent)|what\s+(?:is\s+)?(?:takes?|taking|eats?|eating|limits?|limiting)\s+(?:so\s+long|the\s+time"
@@ -122,6 +124,7 @@ QUESTIONS = (
             r"|size)(?:\s+(?:for|on|with|given))?"
         ),
         r"(?:optimal|best|right|ideal)\s+model\s+size",
+        rf"(?:the\s+)?(?:biggest|largest)\s+(?:{_OPTIMAL}|chinchilla)\s+(?:model|llm)",
         r"(?:the\s+)?best\s+(?:model|llm)(?=\s*(?:[?.,;]|$)|\s+(?:for|in|on|with|within|under)\b)",
         rf"(?:what|which)\s+(?:kind\s+of\s+)?(?:model|llm)\s+(?:can|could|should|would)\s+{_WE}{_TRAIN}",
         rf"what\s+(?:can|could)\s+{_WE}\s+(?:pre-?train|train|afford)",
@@ -211,6 +214,8 @@ QUESTIONS = (
             r"|required))?"
         ),
         r"(?:what(?:'?s|\s+is)\s+the\s+)?smallest\s+(?:cluster|machine)",
+        rf"(?:\#\s*(?:of\s+)?|(?:the\s+)?number\s+of\s+)(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP})(?!\s*(?:[:=]|is\b|are\b)?\s*\d)"
+        r"(?:\s+(?:needed|required|we\s+need|to\s+(?:rent|buy|reserve)))?",
         r"(?:what|which)\s+(?:gpu|device|node|chip)\s+(?:count|number)",
         r"how\s+many(?:\s+of\s+(?:them|these|those))?"
         r"(?:\s+(?:do|would|will|should)\s+(?:i|we)\s+(?:need|buy|rent|use|take))?"
@@ -299,8 +304,9 @@ QUESTIONS = (
             rf"|we))?)?(?:\s+(?:save|{CHECKPOINT}|take|write))*"
         ),
         r"(?:mtbf|mean\s+time\s+(?:between|to)\s+failures?)(?!\s*(?:of|is|=|:)?\s*\d)(?:\s+of)?",
+        rf"(?:{CHECKPOINT}\s+)?too\s+(?:often|rarely|seldom|frequent(?:ly)?)(?=\s*\?)",
         (
-            r"(?:what|which)(?:\s+is\s+the|\s+will\s+be\s+the)?\s+(?:expected\s+)?(?:goodput"
+            r"(?:what|which)(?:\s+is\s+the|\s+will\s+be\s+the)?\s+(?:expected\s+)?(?:(?:uptime|availability)(?:\s*/\s*goodput)?|goodput(?:\s*/\s*uptime)?"
             r"|ettr|failure\s+rate)(?:\s+(?:should|can|do)\s+(?:i|we)\s+expect)?"
         ),
         (
@@ -376,6 +382,7 @@ QUESTIONS = (
         rf"how\s+many\s+tokens\s+(?:do|can|could|will|would)\s+{_WE}\s+(?:get|process|see|push|manage|fit"
         r"|finish|crunch|burn|squeeze)(?:\s+(?:through|in|done|out))*",
         r"what\s+(?:would|will|does|is|do)\s+(?:(?:it|this|that|the)\s+)?(?:total\s+)?costs?",
+        r"how\s+(?:much|many)\s+costs?",
         r"what(?:'?s|\s+is)\s+the\s+(?:total\s+|training\s+|expected\s+)*"
         r"(?:cost|price|bill|eta|time|duration|time-?line|run\s?time|wall[\s-]?clock(?:\s+time)?)",
         (

@@ -35,6 +35,10 @@ TUNING = (
     ),
     *adapters("lora", r"lora"),
     *sets({"adapter_rank": whole("v")}, rf"(?:lora[\s_-]*)?(?:rank|r){BE}\s*(?P<v>\d+)"),
+    *sets(
+        {"job.adapter.targets": always(["attention", "mlp"])},
+        r"(?:on\s+)?all[\s-]+(?:the\s+)?(?:linear|lin|projection)(?:s|[\s-]+(?:layers|modules|projections))?(?:\s+targets?)?",
+    ),
     *means("it scales what adapters add and costs nothing", rf"(?:lora[\s_-]*)?alpha{BE}\s*\d+"),
     *method("dpo", r"(?:dpo|direct\s+preference\s+optimi[sz]ation)"),
     *method("grpo", r"grpo"),
@@ -95,7 +99,7 @@ TUNING = (
         rf"max(?:imum)?\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
         rf"(?:{MOST}\s*)?{whole_in('v')}(?:\s*tokens)?",
         rf"(?:responses?|completions?|generations?|roll-?outs?)\s+(?:of\s+)?{MOST}\s*{whole_in('v')}"
-        r"(?:\s*tokens)?",
+        r"(?:\s*tokens)?(?!\s*(?:days?|weeks?|months?|hours?|minutes?|h\b|d\b))",
     ),
     *sets(
         {"job.rollout.max_response": sequence},

@@ -15,6 +15,7 @@ _SHORTEST_TURNED = 4  # where two of its letters have changed places
 # numbers by ten thousands: 700亿, 2 万亿, 1.2万
 _MYRIADS = {"万亿": 1e12, "千亿": 1e11, "百亿": 1e10, "亿": 1e8, "万": 1e4, "千": 1e3}
 _IN_MYRIADS = re.compile(r"(\d+(?:\.\d+)?)\s?(万亿|千亿|百亿|亿|万|千)")
+_ELIDED = re.compile(r"\b[ldqn]['’](?=[^\W\d])", re.IGNORECASE)  # l'entraînement d'un
 HAN = re.compile(r"[\u3400-\u9fff]+")
 _GERMAN_BILLION = re.compile(r"(?<=\d)\s?Billion\b")
 
@@ -45,7 +46,7 @@ def in_english(text: str) -> str:
     text = _from_chinese(text)
     if _german() & {word.lower() for word in _LETTERS.findall(text)}:
         text = _GERMAN_BILLION.sub(" Bio", text)
-    return _LETTERS.sub(_word, _UNITS.sub(" GB", text))
+    return _LETTERS.sub(_word, _UNITS.sub(" GB", _ELIDED.sub("", text)))
 
 
 @cache
