@@ -10,9 +10,22 @@ from scantling.base.show import (
     size,
     usd,
 )
+from scantling.verdict.verdicts import VERDICTS
 
-from .posttrained import Posttrained, RolloutRow
+from .posttrained import Fix, Posttrained, RolloutRow
 from .texts import PARTS, PHASES, TRAINER_MEMORY
+
+
+def fix_text(fix: Fix) -> str:
+    """A change and what it comes to."""
+    figures = [VERDICTS[fix.verdict].name.lower()]
+    if fix.step_s is not None:
+        figures.append(f"{seconds(fix.step_s)} a step")
+    if fix.days is not None:
+        figures.append(days_text(fix.days))
+    if fix.cost_usd is not None:
+        figures.append(usd(fix.cost_usd))
+    return f"{fix.change} → {', '.join(figures)}"
 
 
 def rollout_text(r: RolloutRow) -> str:

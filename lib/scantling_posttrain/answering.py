@@ -28,6 +28,7 @@ from scantling.verdict.verdicts import rank
 
 from . import texts
 from .constants import Constants, constants
+from .fixes import nearest
 from .inputs import Notes, Rollout, Samples, adapters_of, rollout_of, samples_of
 from .layouts import Layout, layouts, trainer_on, varied
 from .posttrained import EngineMemory, Other, Posttrained, RolloutRow, Varied
@@ -53,11 +54,17 @@ def posttrain(design: Design | str | Path | Mapping[str, Any]) -> Posttrained:
             [method.value for method in Method if method is not Method.PRETRAIN],
             problem="trains from the start",
         )
+    found = assessed(full)
+    return replace(found, fixes=tuple(nearest(full, found, assessed)))
+
+
+def assessed(design: Design) -> Posttrained:
+    """The answer without what would change it."""
     k, notes = constants(), Notes()
-    rollout = rollout_of(full, notes, k)
+    rollout = rollout_of(design, notes, k)
     if rollout is not None:
-        return policy_answer(full, rollout, notes, k)
-    return tuning_answer(full, notes, k)
+        return policy_answer(design, rollout, notes, k)
+    return tuning_answer(design, notes, k)
 
 
 class Run(NamedTuple):
@@ -472,7 +479,7 @@ def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> 
         name=design.title,
         method=method_of(design).value,
         verdict="impossible",
-        limits=(limits, *texts.smaller(design)),
+        limits=(limits,),
         devices=design.cluster.devices,
         params=float(trainer.resolved.params.total),
         trained_params=0.0,

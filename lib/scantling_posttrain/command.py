@@ -8,7 +8,15 @@ from scantling.base.show import params, seconds, several
 from scantling.design.design import Design
 from scantling.verdict.verdicts import EXIT, VERDICTS
 
-from .answer_lines import goodput_text, memory_text, phases_text, rollout_text, run_text, step_text
+from .answer_lines import (
+    fix_text,
+    goodput_text,
+    memory_text,
+    phases_text,
+    rollout_text,
+    run_text,
+    step_text,
+)
 from .answering import posttrain
 from .posttrained import Posttrained
 
@@ -43,6 +51,7 @@ def lines_of(result: Posttrained) -> list[tuple[str, str]]:
     verdict = VERDICTS[result.verdict].name
     lines = [("", f"{result.name}: {result.method}"), ("Verdict", verdict)]
     lines += [("Limit", text) for text in result.limits]
+    lines += [("Change", fix_text(fix)) for fix in result.fixes]
     if result.plan is None:
         return lines + [("Ask", text) for text in result.asks]
     trained = f"{params(result.trained_params)} of {params(result.params)} parameters trained"

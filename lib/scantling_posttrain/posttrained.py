@@ -76,6 +76,46 @@ class Other:
 
 
 @record
+class Fix:
+    """A change of the design with the fields that it sets, and what it comes to."""
+
+    change: str
+    set: dict[str, Any]
+    verdict: str
+    missed: Lines
+    devices: int
+    step_s: Known
+    days: Known
+    days_low: Known
+    days_high: Known
+    cost_usd: Known
+    cost_usd_low: Known
+    cost_usd_high: Known
+
+    def row(self) -> dict[str, Any]:
+        """The change as a row of `nearest_fixes`."""
+        likely = {
+            "days": self.days,
+            "days_low": self.days_low,
+            "days_high": self.days_high,
+            "cost_usd": self.cost_usd,
+            "cost_usd_low": self.cost_usd_low,
+            "cost_usd_high": self.cost_usd_high,
+        }
+        return {
+            "change": self.change,
+            "set": self.set,
+            "verdict": self.verdict,
+            "missed": list(self.missed),
+            "devices": self.devices,
+            "step_s": self.step_s,
+            "days": self.days,
+            "cost_usd": self.cost_usd,
+            "likely": likely,
+        }
+
+
+@record
 class Posttrained:
     """The answer to a post-training design; None where it has no plan, or no price, or no end."""
 
@@ -118,6 +158,7 @@ class Posttrained:
     sensitivity: tuple[Varied, ...]
     asks: Lines
     assumed: tuple[Assumed, ...]
+    fixes: tuple[Fix, ...] = ()  # that are assessed
 
     @property
     def overlaps(self) -> bool:
@@ -153,14 +194,14 @@ class Posttrained:
         its own."""
         rows: Result = clean(
             {
-                **vars(self),
+                **{name: value for name, value in vars(self).items() if name != "fixes"},
                 "design": self.design.data(),
                 "devices_used": self.devices,
                 "error": None if self.plan else REFUSED,
                 "avoid": [
                     {"what": one.what, "why": one.why, "cost": one.cost} for one in self.others
                 ],
-                "nearest_fixes": [],
+                "nearest_fixes": [fix.row() for fix in self.fixes],
                 "others": [vars(one) for one in self.others],
                 "sensitivity": [vars(one) for one in self.sensitivity],
                 "likely": {

@@ -5,9 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 from scantling.base.records import Lines
 from scantling.base.show import days as days_text, percent, seconds, several, size, usd
-from scantling.catalogue.words import Method
-from scantling.design.design import Design
-from scantling.design.methods import method_of
 
 from .constants import Constants
 from .inputs import Adapters, Rollout, Samples
@@ -73,16 +70,6 @@ def not_judged(names: Sequence[str]) -> str:
 def too_large(need: float, capacity: float, plan: str) -> str:
     """Why no plan fits."""
     return f"the leanest plan ({plan}) needs {size(need)} a device of {size(capacity)}"
-
-
-def smaller(design: Design) -> Lines:
-    """What would take less memory than a design that fits nowhere."""
-    method = method_of(design)
-    if method in (Method.SFT, Method.DPO):
-        return ("nearest: job.method: lora trains adapters beside frozen weights",)
-    if method is Method.LORA:
-        return ("nearest: job.method: qlora keeps the frozen weights in 4 bits",)
-    return (f"nearest: cluster.devices: {2 * design.cluster.devices}",)
 
 
 def why_tuned(

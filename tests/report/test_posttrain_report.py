@@ -98,5 +98,5 @@ def test_pictures_say_in_words_what_they_show(name, picture):
 def test_a_design_that_fits_nowhere_is_refused_with_its_arithmetic():
     refused = report.of(Design.from_data(FIT_NOWHERE))
     text = Page(document(Markup(refused.html()), title="none", date="2026-11-29")).text
-    assert "no plan can hold this model" in text and "job.method: lora" in text
+    assert "no plan can hold this model" in text and "job.method: qlora" in text
     assert refused.picture("step") is None and refused.section("plan") is None

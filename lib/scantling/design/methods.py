@@ -28,13 +28,17 @@ def untuned(design: Design) -> Design:
 
 def of_method(design: Design, method: str) -> Design:
     """The design trained by another method, without what that one has no use for."""
-    wanted = {"data"} if method != Method.PRETRAIN else set()
-    if method in ADAPTED:
-        wanted.add("adapter")
-    if method in POLICIES:
-        wanted.add("rollout")
-    unused = {f"job.{name}": None for name in SECTIONS if name not in wanted}
-    return design.change({**unused, "job.method": method})
+    return design.change({**without_use(Method(method)), "job.method": method})
+
+
+def without_use(method: Method) -> dict[str, None]:
+    """The sections of a job that a method has no use for, each as a field to be left out."""
+    uses = {
+        "adapter": method in ADAPTED,
+        "rollout": method in POLICIES,
+        "data": method not in (*POLICIES, Method.PRETRAIN),
+    }
+    return {f"job.{name}": None for name in SECTIONS if not uses[name]}
 
 
 def refuse_posttraining(design: Design) -> None:

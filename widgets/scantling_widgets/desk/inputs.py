@@ -8,11 +8,11 @@ from typing import Any
 from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.base.records import record
-from scantling.catalogue.words import ADAPTED, POLICIES, Method
+from scantling.catalogue.words import POLICIES, Method
 from scantling.design.design import Design
 from scantling.design.fields import Section
 from scantling.design.file import load
-from scantling.design.methods import method_of
+from scantling.design.methods import method_of, without_use
 from scantling.design.pins import pins_from
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.space import DEFAULT
@@ -20,7 +20,7 @@ from scantling.plans.space import DEFAULT
 from .amounts import number
 from .choices import Option
 from .control import ControlState, facts_of, words_of
-from .controls import FINE_TUNED, GROUPS, NOT_OF_POLICIES, PINS, Group
+from .controls import GROUPS, NOT_OF_POLICIES, PINS, Group
 from .session import Moment, Refusal, Session
 
 Reasons = Mapping[Any, str]  # a value of a control -> why the design cannot take it
@@ -177,14 +177,13 @@ def _method(now: Moment, method: Method) -> dict[str, Any]:
     """Another method, without what it has no use for; tokens, phases and a pre-training's batch are
     not those of a fine-tune."""
     pretrained = Method.PRETRAIN in (method, method_of(now.design))
-    uses = {
-        "adapter": method in ADAPTED,
-        "rollout": method in POLICIES,
-        "data": method in FINE_TUNED,
-        **dict.fromkeys(("tokens", "phases", "seq_len", "global_batch"), not pretrained),
+    of_another = ("tokens", "phases", "seq_len", "global_batch") if pretrained else ()
+    gone = {f"job.{name}": None for name in of_another}
+    return {
+        **without_use(method),
+        **gone,
+        "job.method": None if method is Method.PRETRAIN else method.value,
     }
-    gone = {f"job.{name}": None for name, used in uses.items() if not used}
-    return {**gone, "job.method": None if method is Method.PRETRAIN else method.value}
 
 
 def _typed(field: str, text: str) -> Any:

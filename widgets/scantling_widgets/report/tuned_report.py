@@ -9,7 +9,13 @@ from scantling.base.displayed import Html
 from scantling.base.show import days, params, percent, seconds, several, share, size, usd
 from scantling.verdict.texts import verdict_sentence
 from scantling.verdict.verdicts import met
-from scantling_posttrain.answer_lines import goodput_text, memory_text, rollout_text, step_text
+from scantling_posttrain.answer_lines import (
+    fix_text,
+    goodput_text,
+    memory_text,
+    rollout_text,
+    step_text,
+)
 from scantling_posttrain.posttrained import Posttrained
 from scantling_posttrain.texts import PARTS, PHASES
 
@@ -128,6 +134,7 @@ def verdict(t: Posttrained) -> Section:
         Tiles(tiles=headline(a)),
     ]
     blocks += limits("Limits", t.limits[:FRONT])
+    blocks += listed("Changes", [fix_text(fix) for fix in t.fixes[:FRONT]])
     blocks += listed("To be settled first", t.asks)
     return Section(id="verdict", blocks=blocks)
 
@@ -137,7 +144,9 @@ def recommended(t: Posttrained) -> Markup:
     if met(t.verdict):
         return line(strong("Recommended"), f": {plan_text(t)}.")
     no = strong("Not recommended as asked")
-    return line(no, f", and no other design was tried. The best plan of this one: {plan_text(t)}.")
+    if t.fixes:
+        return line(no, f". Smallest change: {fix_text(t.fixes[0])}.")
+    return line(no, f", and no change that was tried helps. Its best plan: {plan_text(t)}.")
 
 
 def plan_text(t: Posttrained) -> str:
@@ -167,6 +176,7 @@ def refusal(t: Posttrained) -> Section:
     blocks: list[Block] = [
         Paragraph(text=said, css="verdict bad"),
         *listed("Arithmetic", [sentence(text) for text in t.limits]),
+        *listed("What would hold it", [fix_text(fix) for fix in t.fixes]),
     ]
     return Section(id="refusal", blocks=blocks)
 

@@ -1,0 +1,153 @@
+"""Changes by which a post-training design that fits nowhere, or misses its deadline or budget,
+would do, each assessed before it is said."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from scantling.base.errors import DesignError
+from scantling.base.show import several
+from scantling.catalogue.words import Method
+from scantling.design.design import Design
+from scantling.design.methods import method_of, of_method
+from scantling.verdict.verdicts import rank
+
+from .posttrained import Fix, Posttrained
+
+MOST = 4  # that are said
+MET = ("feasible", "feasible-at-risk")
+TIMES = (2, 4, 8, 16)  # the devices, until they do
+# settings of the engine that a search chooses where they are left out
+_ENGINE = ("devices", "colocated", "tp", "dp", "ep", "kv_fraction")
+# of how much a change asks: of the trainer's settings, of the samples, of the method, of money
+_OWN, _DATA, _METHOD, _MONEY = range(4)
+
+
+class Change(NamedTuple):
+    """A change in words, the fields that it sets, the changed design, and how much it asks."""
+
+    text: str
+    sets: dict[str, Any]
+    design: Design
+    asks: int
+
+
+def nearest(
+    design: Design, found: Posttrained, assess: Callable[[Design], Posttrained]
+) -> list[Fix]:
+    """What makes the design do, the change that asks least first; where nothing does, what comes
+    nearer. Nothing of a design that does."""
+    if found.verdict in MET:
+        return []
+    tried: list[tuple[int, Fix]] = []
+    for change in changes(design, found):
+        fix = _tried(change, assess)
+        if fix is not None and (rank(fix.verdict), len(fix.missed)) < _of(found):
+            tried.append((change.asks, fix))
+    does = sorted((pair for pair in tried if pair[1].verdict in MET), key=lambda pair: pair[0])
+    grown = _more_devices(design, found, assess)
+    rows = [fix for _, fix in does] + [fix for fix in grown if fix.verdict in MET]
+    nearer = [fix for _, fix in tried if fix.verdict not in MET]
+    return (rows or nearer + grown)[:MOST]
+
+
+def _of(found: Posttrained) -> tuple[int, int]:
+    return rank(found.verdict), len(found.limits)
+
+
+def _tried(change: Change, assess: Callable[[Design], Posttrained]) -> Fix | None:
+    """A change with what it comes to; None where it may not be."""
+    try:
+        result = assess(change.design)
+    except DesignError:
+        return None
+    return Fix(
+        change=change.text,
+        set=change.sets,
+        verdict=result.verdict,
+        missed=result.limits,
+        devices=result.devices,
+        step_s=result.step_s,
+        days=result.days,
+        days_low=result.days_low,
+        days_high=result.days_high,
+        cost_usd=result.cost_usd,
+        cost_usd_low=result.cost_usd_low,
+        cost_usd_high=result.cost_usd_high,
+    )
+
+
+def _more_devices(
+    design: Design, found: Posttrained, assess: Callable[[Design], Posttrained]
+) -> list[Fix]:
+    """The fewest of some multiples of the devices that do; where only the budget is missed, more
+    devices are not tried."""
+    late = any(text.startswith("deadline") for text in found.limits)
+    if found.plan is not None and not late:
+        return []
+    for times in TIMES:
+        devices = times * design.cluster.devices
+        text = f"{several(devices, 'device')}, {times} times as many"
+        fix = _tried(_set(design, text, {"cluster.devices": devices}, _MONEY), assess)
+        if fix is not None and fix.verdict in MET:
+            return [fix]
+    return []
+
+
+def _set(design: Design, text: str, sets: dict[str, Any], asks: int) -> Change:
+    return Change(text, sets, design.change(sets), asks)
+
+
+def changes(design: Design, found: Posttrained) -> Iterator[Change]:
+    """Changes that may help, without more devices: what is pinned let go, smaller micro-batches,
+    full recompute, shorter samples or rows, fewer weights that are trained or kept."""
+    plan, job = design.plan, design.job
+    if found.plan is None:
+        if (plan.micro_batch or 1) > 1:
+            yield _set(design, "micro-batches of 1", {"plan.micro_batch": 1}, _OWN)
+        if plan.recompute not in (None, "full"):
+            yield _set(design, "full recompute", {"plan.recompute": "full"}, _OWN)
+    pins = [name for name, value in vars(plan).items() if value is not None]
+    if pins:
+        text = "the plan searched: none of " + ", ".join(f"plan.{name}" for name in pins)
+        yield _set(design, text, {f"plan.{name}": None for name in pins}, _OWN)
+    yield from _samples(design)
+    yield from _methods(design)
+    rollout = job.rollout
+    if rollout is not None:
+        held = [name for name in _ENGINE if vars(rollout)[name] is not None]
+        if held:
+            text = "the engine's layout searched: none of " + ", ".join(held)
+            yield _set(design, text, {f"job.rollout.{name}": None for name in held}, _OWN)
+        longest = rollout.max_response
+        if longest is not None and longest > 2 * (rollout.mean_response or 0):
+            text = f"responses cut at {longest / 2:,.0f} tokens"
+            yield _set(design, text, {"job.rollout.max_response": longest / 2}, _DATA)
+
+
+def _samples(design: Design) -> Iterator[Change]:
+    """Rows without padding, samples or rows of half the length."""
+    job = design.job
+    data = job.data
+    if data is not None and data.packed is False:
+        yield _set(design, "packed samples", {"job.data.packed": True}, _DATA)
+    mean = data.mean_tokens if data is not None else None
+    if data is not None and data.p95_tokens is not None and data.p95_tokens > 2 * (mean or 0):
+        text = f"samples of which 95 % keep to {data.p95_tokens / 2:,.0f} tokens"
+        sets: dict[str, Any] = {"job.data.p95_tokens": data.p95_tokens / 2}
+        if job.seq_len is not None:
+            sets["job.seq_len"] = max(job.seq_len // 2, 1)
+        yield _set(design, text, sets, _DATA)
+    elif job.seq_len is not None and job.seq_len >= 2 * (mean or 1):
+        text = f"rows of {job.seq_len // 2:,} tokens"
+        yield _set(design, text, {"job.seq_len": job.seq_len // 2}, _DATA)
+
+
+def _methods(design: Design) -> Iterator[Change]:
+    """Adapters beside frozen weights, and these in 4 bits. Another objective is no nearer."""
+    method = method_of(design)
+    if method is Method.SFT:
+        text = "job.method: lora, adapters beside frozen weights"
+        yield Change(text, {"job.method": "lora"}, of_method(design, Method.LORA), _METHOD)
+    if method in (Method.SFT, Method.LORA):
+        text = "job.method: qlora, the frozen weights in 4 bits"
+        yield Change(text, {"job.method": "qlora"}, of_method(design, Method.QLORA), _METHOD)

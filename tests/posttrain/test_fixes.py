@@ -1,0 +1,110 @@
+"""Changes that make a tuning design do: none is said that does not hold when it is made."""
+
+import json
+
+import pytest
+from scantling.cli import main
+from scantling.design.design import Design
+from scantling.design.methods import of_method
+from scantling_posttrain.answering import posttrain
+
+MET = ("feasible", "feasible-at-risk")
+
+
+def design_of(model, devices, job, accelerator="h100-sxm", **sections):
+    cluster = {"accelerator": accelerator, "devices": devices}
+    return Design.from_data({"model": model, "cluster": cluster, "job": job, **sections})
+
+
+SAMPLES = {"samples": 1e5, "mean_tokens": 900}
+TOO_LARGE = design_of("llama-3.1-70b", 8, {"method": "sft", "data": SAMPLES})
+PINNED = design_of(
+    "llama-3.1-8b",
+    8,
+    {"method": "sft", "data": SAMPLES},
+    plan={"tp": 1, "micro_batch": 16, "recompute": "none"},
+)
+LONG = design_of(
+    "llama-3.1-8b",
+    2,
+    {"method": "sft", "data": {**SAMPLES, "p95_tokens": 24_000, "packed": False}},
+    plan={"recompute": "none", "tp": 2, "sharding": "none"},
+)
+LATE = design_of(
+    "llama-3.1-8b",
+    8,
+    {"method": "grpo", "rollout": {"prompts": 256, "mean_response": 2000, "max_response": 8192}},
+    constraints={"deadline_days": 1},
+)
+PADDED = design_of(
+    "llama-3.1-8b",
+    8,
+    {"method": "sft", "data": {"samples": 3e6, "mean_tokens": 900, "packed": False}},
+    constraints={"deadline_days": 0.4},
+)
+CRAMPED = design_of("llama-3.1-70b", 16, {"method": "ppo"})
+
+
+def made(design, fix):
+    """The design with a change made."""
+    sets = dict(fix.set)
+    method = sets.pop("job.method", None)
+    return (design if method is None else of_method(design, method)).change(sets)
+
+
+@pytest.mark.parametrize("design", [TOO_LARGE, PINNED, LONG, LATE, PADDED, CRAMPED])
+def test_every_change_comes_to_what_is_said_of_it(design):
+    found = posttrain(design)
+    assert found.verdict not in MET and found.fixes
+    for fix in found.fixes:
+        again = posttrain(made(design, fix))
+        assert (again.verdict, again.step_s, again.days) == (fix.verdict, fix.step_s, fix.days)
+        assert fix.verdict in MET
+
+
+def test_a_design_that_does_needs_no_change():
+    assert posttrain(design_of("llama-3.1-8b", 8, {"method": "lora", "data": SAMPLES})).fixes == ()
+
+
+def test_weights_that_are_frozen_or_in_four_bits_are_offered_where_all_do_not_fit():
+    """70B: 140 GB of bf16 weights and 18 bytes a parameter trained (Rajbhandari et al. 2020) beside
+    8 devices of 80 GB; QLoRA tunes 65B on one of 48 GB (Dettmers et al. 2023)."""
+    sets = [fix.set for fix in posttrain(TOO_LARGE).fixes]
+    assert {"job.method": "lora"} in sets and {"job.method": "qlora"} in sets
+    assert {"cluster.devices": 32} in sets
+    # 810 GB of frozen weights fit into no node of 8 x 80 GB: adapters alone are not offered
+    huge = design_of("llama-3.1-405b", 8, {"method": "sft"})
+    sets = [fix.set for fix in posttrain(huge).fixes]
+    assert {"job.method": "lora"} not in sets and {"job.method": "qlora"} in sets
+
+
+def test_what_asks_least_comes_first():
+    assert posttrain(PINNED).fixes[0].set == {"plan.micro_batch": 1}
+    sets = [fix.set for fix in posttrain(LATE).fixes]
+    assert sets and all("cluster.devices" in each for each in sets[-1:])
+
+
+def test_preferences_are_not_traded_for_another_objective():
+    found = posttrain(design_of("llama-3.1-70b", 16, {"method": "dpo"}, "a100-80-sxm"))
+    assert all("job.method" not in fix.set for fix in found.fixes)
+
+
+def test_the_terminal_and_the_json_say_them(tmp_path, capsys):
+    path = tmp_path / "run.yaml"
+    TOO_LARGE.write(path)
+    assert main(["design", str(path)]) == 4
+    assert "Change" in capsys.readouterr().out
+    assert main(["design", str(path), "--json"]) == 4
+    rows = json.loads(capsys.readouterr().out)["nearest_fixes"]
+    assert rows and all({"change", "set", "verdict", "likely"} <= row.keys() for row in rows)
+
+
+def test_methods_beside_each_other(tmp_path, capsys):
+    """A sweep of the method leaves out what the other has no use for; adapters train faster than
+    all weights, and a pair of DPO takes longer than a sample."""
+    path = tmp_path / "run.yaml"
+    job = {"method": "lora", "adapter": {"rank": 16}, "data": SAMPLES}
+    design_of("llama-3.1-8b", 8, job).write(path)
+    assert main(["sweep", str(path), "job.method=lora,sft,dpo", "--json"]) == 0
+    lora, sft, dpo = (c["figures"]["step_s"] for c in json.loads(capsys.readouterr().out))
+    assert lora < sft < dpo
