@@ -293,6 +293,22 @@ def test_where_nothing_is_left_nothing_is_offered(desk, text):
     assert desk.headline.fix.hidden and desk.session.refusal is not None
 
 
+@pytest.mark.parametrize("text", ['{"a":' + "[" * 200_000, '{"a":' * 5000, "[" * 200 + "]" * 200])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_link_nested_deeper_than_any_design_is_never_read(text, version, monkeypatch):
+    """In a browser's Python the JSON reader itself ends there (a RangeError of the engine)."""
+    monkeypatch.setattr("scantling.design.link.loads", lambda text: pytest.fail("was read"))
+    packed = base64.urlsafe_b64encode(zlib.compress(text.encode())).decode().rstrip("=")
+    with pytest.raises(DesignError):
+        link.read(f"design={version}.{packed}")
+    assert link.rest(f"design={version}.{packed}", prepare) is None
+
+
+def test_brackets_in_a_name_are_no_depth():
+    sent = Design.read(shipped_files.example()).change({"name": '[{"' * 60, "notes": "[" * 200})
+    assert link.read(link.write(sent)) == sent
+
+
 def test_a_link_that_unpacks_without_end_is_refused():
     bomb = base64.urlsafe_b64encode(zlib.compress(b" " * 50_000_000, 9)).decode()
     with pytest.raises(DesignError):
@@ -368,6 +384,22 @@ def test_the_sentence_names_the_move_and_the_bottleneck_that_took_over(desk):
         if k not in ("gemm", "attention", "elementwise", "logits")
     )
     assert now[1] == pytest.approx(longest / desk.session.now.figures["step_s"])
+
+
+def test_moves_that_are_offered_again_and_again_are_the_same_parts(desk):
+    parts = []
+    for count in (3, 2, 0, 3):
+        desk.story.offer([("Sooner", f"{place} days", {"notes": "x"}) for place in range(count)])
+        parts.append(len(desk.page.parts))
+        assert len(desk.story.moves.children) == max(1, count)
+    assert parts == parts[:1] * 4
+
+
+def test_where_no_move_helps_the_desk_says_so(desk):
+    assert "being tried" in desk.story.moves.children[0].value
+    assert story.none_helps(desk.session.now, 3) == "Of 3 moves tried here none helps."
+    desk.controls.form.send_change("constraints.deadline_days", "1")
+    assert "No nearby change" in story.none_helps(desk.session.now, 3)
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import accumulate
 from json import dumps, loads
 from typing import Any
 
@@ -18,6 +19,9 @@ VERSION = 1
 NAME = "link"
 _ENDS = ("", "}", "}}", "}}}", "]}", "]}}", "}]}}")  # that close JSON which was cut
 _STEPS = 50  # entries that are taken back until it can be closed
+_DEPTH = 100  # brackets within brackets: a design has five
+# strings, and what else is no bracket
+_BETWEEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[^][{}"]+', re.S)
 _LINK = re.compile(r"(?:^|[#&])design=(\d+)\.([\w-]*)")
 
 
@@ -46,12 +50,19 @@ def unpack(text: str) -> dict[str, Any]:
     if not whole:
         raise DesignError(NAME, problem="the link is cut short or changed: copy all of it again")
     try:
-        data = loads(json)
-    except (ValueError, RecursionError):
+        data = None if _too_deep(json) else loads(json)
+    except ValueError:
         data = None
     if not isinstance(data, dict):
         raise DesignError(NAME, problem="the link holds no design")
     return data
+
+
+def _too_deep(text: str) -> bool:
+    """Whether a JSON text is nested deeper than any design. Reading it would end the Python of a
+    browser, where others raise RecursionError."""
+    steps = (1 if bracket in "[{" else -1 for bracket in _BETWEEN.sub("", text))
+    return max(accumulate(steps), default=0) > _DEPTH
 
 
 def whole_fields(text: str) -> dict[str, Any]:
@@ -73,12 +84,14 @@ def _inflated(packed: str) -> tuple[str, bool]:
 
 def _entries(text: str, whole: bool) -> dict[str, Any]:
     """The mapping that JSON spells; where it was cut, without the entry that it was cut in."""
+    if _too_deep(text):
+        return {}
     if whole:
         text += ","
     for _ in range(_STEPS):
         text = text.rpartition(",")[0]
         for end in _ENDS:
-            with suppress(ValueError, RecursionError):
+            with suppress(ValueError):
                 entries = loads(text + end)
                 return entries if isinstance(entries, dict) else {}
     return {}

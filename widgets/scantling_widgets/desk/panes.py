@@ -1,7 +1,7 @@
 """The parts that a desk is built of: the controls, the headline, the two pictures at its centre,
 what the last move did. Each also stands alone (`widgets`)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from scantling_posttrain.posttrained import Posttrained
 from ..charts import memory_step
 from ..charts.figure import Figure
 from ..charts.livechart import LiveChart
-from ..charts.page_parts import Button, Message
+from ..charts.page_parts import Button, Message, Part
 from ..charts.sides import side_memory, sides
 from . import boxes, headline, inputs, legend, story
 from .background import Waiting, in_background
@@ -93,7 +93,7 @@ class HeadlinePane(Pane):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self.strip = legend.Strip(partial(headline.explanation, session))
-        self.line = boxes.text(cls="sd-line-host")
+        self.line = Part(cls="sd-line-host", role="status")
         self.fault = boxes.text(cls="sd-fault-host")
         self.dismiss = Button("Dismiss", partial(self.act, self._forget))
         self.fix = Button("Apply fix", partial(self.act, self.apply_fix), cls="sd-fix")
@@ -123,7 +123,7 @@ class HeadlinePane(Pane):
             sentence = f"{sentence} To be settled: {now.tuned.asks[0]}".lstrip()
         room = "data-late " if now.design == self._late else ""  # as much before as after
         self.line.value = (
-            f'<div class="sd-line" {room}role="status" tabindex="0" data-state="{state}"><span '
+            f'<div class="sd-line" {room}tabindex="0" data-state="{state}"><span '
             f'title="{boxes.escape(sentence)}"><b>{boxes.escape(start)}</b> '
             f"{boxes.escape(sentence)}</span></div>"
         )
@@ -278,6 +278,8 @@ class StoryPane(Pane):
         super().__init__(session)
         self._timer: Waiting | None = None
         self._moment: Moment | None = None  # that moves stand for, or are tried on
+        self._buttons: list[Button] = []
+        self._offered: list[Fields] = []  # by the buttons
         self.sentence = boxes.text(cls="sd-story")
         self.waits = boxes.text(cls="sd-waits")  # stands where moves will
         self.moves = box("sd-moves", self.waits)
@@ -330,11 +332,13 @@ class StoryPane(Pane):
 
     def offer(self, moves: Iterable[tuple[str, str, Fields]]) -> None:
         """Put suggested moves (name, what comes of it, fields) below the sentence."""
-        buttons = [
-            Button(f"{name}: {effect}", partial(self._take, fields), effect)
-            for name, effect, fields in moves
-        ]
-        self.moves.children = buttons or (self.waits,)
+        offered = list(moves)
+        while len(self._buttons) < len(offered):  # a page keeps every part that it once had
+            self._buttons.append(Button("", partial(self._take, len(self._buttons))))
+        self._offered = [fields for _, _, fields in offered]
+        for button, (name, effect, _) in zip(self._buttons, offered):
+            button.description, button.tooltip = f"{name}: {effect}", effect
+        self.moves.children = tuple(self._buttons[: len(offered)]) or (self.waits,)
 
-    def _take(self, fields: Mapping[str, Any]) -> None:
-        self.act(partial(self.session.change, fields))
+    def _take(self, place: int) -> None:
+        self.act(partial(self.session.change, self._offered[place]))

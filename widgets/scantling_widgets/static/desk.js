@@ -3,6 +3,8 @@
 
 // ask whether somebody is there; say that nobody is; and that nobody is any more who said that he computes
 const QUIET_MS = 10000, LOST_MS = 12000, COMPUTING_MS = 90000;
+// what takes longer is said to who hears the page, and so is its end: most answers take less
+const SPOKEN_MS = 1500;
 
 const node = (tag, cls = "", parent = null) => { const n = document.createElement(tag); n.className = cls; parent?.append(n); return n; };
 
@@ -186,6 +188,9 @@ function open(el, transport) {
   banner.setAttribute("role", "alert"); banner.hidden = true;
   const busy = node("div", "sd-busy", el);
   busy.setAttribute("aria-hidden", "true"); node("span", "", busy).textContent = "computing";
+  const spoken = node("div", "sd-spoken", el);
+  spoken.setAttribute("role", "status");
+  let speaks = 0;
 
   // one message in flight; what is set meanwhile travels together when it is answered, the last word of each entry
   const post = message => { awaited = `${own}:${serial += 1}`; asked = performance.now(); transport.send({ ...message, serial: awaited }); };
@@ -196,7 +201,16 @@ function open(el, transport) {
     post({ set });
   };
   // from the move of an input on what stands is of an earlier design: grey at once, until the answer is drawn
-  const dim = () => el.classList.toggle("sd-computing", moved || computing);
+  const dim = () => {
+    const works = moved || computing;
+    el.classList.toggle("sd-computing", works);
+    if (works) speaks ||= setTimeout(() => { spoken.textContent = "computing"; }, SPOKEN_MS);
+    else {
+      clearTimeout(speaks);
+      speaks = 0;
+      if (spoken.textContent === "computing") spoken.textContent = "finished";
+    }
+  };
   const send = (id, entries) => {
     waiting[id] = { ...waiting[id], ...entries };
     if (["proposal", "clicks", "picked"].some(name => name in entries)) { moved = true; dim(); }
@@ -250,8 +264,8 @@ function open(el, transport) {
   }, 1000);
   node("b", "", banner).textContent = "No answer.";
   node("span", "", banner).textContent = ours()
-    ? "The server or its kernel is gone, or busy with something else; what stands here is the last answer. The design is kept in the address of this page."
-    : "The kernel is busy with another cell, or gone; what stands here is the last answer. If none comes, restart it and run all cells: the desk opens where it stopped.";
+    ? "Who computes here is busy, paused or gone; what stands is the last answer, and the page goes on when one comes. If none does: the address of this page keeps the design."
+    : "The kernel is busy with another cell, paused or gone; what stands is the last answer, and the desk goes on when one comes. If none does, restart the kernel and run all cells: the desk opens where it stopped.";
   if (ours()) {
     const again = node("button", "sd-button", banner);
     again.type = "button"; again.textContent = "Open this design again";
@@ -284,7 +298,7 @@ function open(el, transport) {
   surface.addEventListener("drop", dropped);
   endings.push(() => { surface.removeEventListener("dragover", over); surface.removeEventListener("drop", dropped); });
   post({ hello: 1, vega: Boolean(globalThis.__scantlingVega), link: ours() ? location.hash : "" });
-  return () => { clearInterval(clock); for (const end of endings) end?.(); };
+  return () => { clearInterval(clock); clearTimeout(speaks); for (const end of endings) end?.(); };
 }
 
 export default {
