@@ -200,10 +200,6 @@ def test_any_design_gets_a_sound_answer(model, chip, devices, batch, seq, deadli
         assert d["memory_bytes"]["total"] <= d["memory_bytes"]["capacity"]
 
 
-# model and field of which the search is known to miss the best plan: the test below
-MISSED = ("mixtral-8x7b", "cluster.accelerator.hbm_gb")
-
-
 @settings(max_examples=12, deadline=None)
 @given(
     model=st.sampled_from(["llama-3.1-8b", "mixtral-8x7b", "llama-3.1-70b"]),
@@ -239,23 +235,19 @@ def test_more_bandwidth_or_memory_never_turns_feasible_into_infeasible(
     }[what]
     b = assess(design.change({what: now * better}))
     assert b.met
-    if (model, what) != MISSED:
-        assert b.fastest["days"] <= a.fastest["days"] * (1 + 1e-6)
+    assert b.fastest["days"] <= a.fastest["days"] * (1 + 1e-6)
 
 
-@pytest.mark.xfail(
-    raises=AssertionError,
-    reason="the search of 160 GB ends at 1.55 s; pinned, its DualPipe plan of 12 stages takes 1.40",
-)
 def test_the_search_of_more_memory_finds_what_less_memory_has():
-    model, what = MISSED
+    """Twelve stages on 192 H100, where eight leave a third of them idle, want half the micro-batch
+    that fits 160 GB."""
     less = assess(
         Design.from_text(
-            f"model: {model}\ncluster: {{accelerator: h100-sxm, devices: 192}}\n"
+            "model: mixtral-8x7b\ncluster: {accelerator: h100-sxm, devices: 192}\n"
             "job: {tokens: 2.0e11, seq_len: 4096, global_batch: 256}\n"
         )
     )
-    more = assess(less.design.change({what: 160.0}))
+    more = assess(less.design.change({"cluster.accelerator.hbm_gb": 160.0}))
     assert more.fastest["step_s"] <= less.fastest["step_s"] * (1 + 1e-6)
 
 

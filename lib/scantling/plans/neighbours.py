@@ -143,6 +143,8 @@ def _degrees(c: Columns, q: Question) -> list[Columns]:
         if pin(q.pins, name) is None:
             moved = _moved(c, name, ways, FAR if name == "pp" else math.inf)
             parts.append(keep(moved, moved["tp"] * moved["cp"] * moved["pp"] <= most))
+            if name == "pp":
+                parts.append(_smaller(parts[-1]))
     if q.pins.get("cp") is None:
         parts += [
             _swapped(c, name, most, values["cp"])
@@ -175,6 +177,11 @@ def _moved(c: Columns, name: str, values: list[int], far: float) -> Columns:
     after = moved[name]
     apart = np.maximum(before, after) / np.minimum(before, after)
     return keep(moved, (apart > 1) & (apart <= far))
+
+
+def _smaller(c: Columns) -> Columns:
+    """The rows with half the micro-batch: a deeper pipeline asks for more of them."""
+    return keep({**c, "micro_batch": c["micro_batch"] // 2}, c["micro_batch"] > 1)
 
 
 def _swapped(c: Columns, name: str, most: int, cps: list[int]) -> Columns:
