@@ -162,6 +162,7 @@ class Constants:
     fsdp_contention: Column  # of the smaller of compute and traffic is lost
     ep_up_share: Column  # of the scale-up rate of an all-to-all alone
     ep_out_share: Column  # of the network rate of an all-to-all alone
+    ep_out_efa: Column  # the same where cards deliver in any order
     # s per exchange of tokens, at least, over cards that deliver in any order (EFA)
     dispatch_s: Column
     dispatch_uccl: Column  # of that and of a message under UCCL

@@ -67,6 +67,7 @@ CONSTANTS = (
     "tp_hops",
     "ep_up_share",
     "ep_out_share",
+    "ep_out_efa",
     "ep_overlapped",
     "dispatch_s",
     "dispatch_uccl",
