@@ -4,7 +4,7 @@ words were taken to mean."""
 import re
 from collections.abc import Mapping
 from functools import partial
-from math import prod
+from math import ceil, prod
 from typing import Any
 
 from scantling import catalogue
@@ -42,6 +42,7 @@ LONGEST_QUOTE = 80  # characters of words that are asked about
 _NO_QUESTION = "no rule reads this question: which command answers it?"
 _COMMANDS = ("design", "answer", "sweep", "goodput", "sensitivity", "diagnose")
 FEWEST_PARAMETERS = 1e6  # that are active: fewer are experts
+LONGEST_RUN_DAYS = 366.0  # above a year a span is that of a lease, or of a machine that is owned
 DEAREST_DEVICE = 20.0  # [USD/h]: above all offers of the catalogue for one device
 MOST_OF_EACH = 32  # sequences of a device's batch, as trainers are set
 SHORTEST = 64  # tokens of a sequence: fewer are sequences
@@ -146,6 +147,24 @@ def _rank(notes: Notes) -> None:
         notes.ask(words, "a rank of adapters, or of the launch?", ("job.adapter.rank",))
 
 
+_OF_A_LENGTH = (
+    "their mean length (job.rollout.mean_response), or the longest (job.rollout.max_response)?"
+)
+_OF_A_SEQUENCE = re.compile(r"seq|context|ctx|length|pack|document|block", re.IGNORECASE)
+
+
+def _of_responses(notes: Notes) -> None:
+    """Thousands alone, beside a policy, are a length of responses or of sequences: asked about."""
+    path = "job.seq_len"
+    if path not in notes.fields or notes.fields.get("job.method") not in POLICIES:
+        return
+    words = notes.words[path]
+    if _OF_A_SEQUENCE.search(words):
+        return
+    choices = ("job.rollout.mean_response", "job.rollout.max_response", path)
+    _leave_open(notes, path, _OF_A_LENGTH, choices)
+
+
 _OF_A_STEP = "prompts of a step (job.rollout.prompts), or of the whole data set?"
 _OF_A_PROMPT = "samples of a prompt (job.rollout.samples)?"
 
@@ -155,8 +174,11 @@ def _samples(notes: Notes) -> None:
     they are asked about; the n of a policy is its samples of a prompt."""
     facts, fields, words = notes.facts, notes.fields, notes.words
     method = fields.get("job.method")
+    _of_responses(notes)
     if "tokens_each" in facts:
-        if "examples" in facts:
+        if method in POLICIES:
+            notes.set("job.rollout.mean_response", facts["tokens_each"], words["tokens_each"])
+        elif "examples" in facts:
             facts["example_tokens"] = facts["tokens_each"]
             words["example_tokens"] = words["tokens_each"]
         else:
@@ -275,6 +297,11 @@ def _tokens(notes: Notes) -> None:
     if "tokens_per_param" in facts and not sized:
         del facts["tokens_per_param"]
         notes.questions.append(Asked(Topic.COMPUTE_OPTIMAL, notes.words["tokens_per_param"]))
+    days = fields.get("constraints.deadline_days")
+    if days is not None and days > LONGEST_RUN_DAYS:
+        _leave_open(
+            notes, "constraints.deadline_days", "days of the run, or how long the machine is kept?"
+        )
     if "alike" in facts:
         words = notes.words["alike"]
         if _is_sized(fields):
@@ -291,9 +318,14 @@ def _ask_if_below(notes: Notes, path: str, least: float, question: str) -> None:
     """Ask about a count that is too small for its field, which then stays open."""
     value = notes.fields.get(path)
     if value is not None and value < least:
-        del notes.fields[path]
-        notes.read[:] = [read for read in notes.read if read.field != path]
-        notes.ask(notes.words[path], question)
+        _leave_open(notes, path, question)
+
+
+def _leave_open(notes: Notes, path: str, question: str, choices: Lines = ()) -> None:
+    """Ask about a field in place of setting it."""
+    del notes.fields[path]
+    notes.read[:] = [read for read in notes.read if read.field != path]
+    notes.ask(notes.words[path], question, choices)
 
 
 def _trillions(notes: Notes) -> None:
@@ -404,8 +436,21 @@ def _machine(notes: Notes) -> None:
     _alternatives(notes)
     _network(notes)
     _failures(notes)
+    if "spares_of_each" in facts:
+        _spares(notes, facts["spares_of_each"])
     if "rdma" in facts:
         notes.note(notes.words["rdma"], why="the fabric does RDMA; there is no field for it")
+
+
+def _spares(notes: Notes, each: float) -> None:
+    """Spare nodes of so many; they are asked about where the nodes are not known."""
+    words = notes.words["spares_of_each"]
+    devices, per_node = notes.fields.get("cluster.devices"), _per_node(notes)
+    if devices is None or per_node is None:
+        notes.ask(words, "of how many nodes (reliability.spares)?", ("reliability.spares",))
+        return
+    nodes = devices // per_node
+    notes.set("reliability.spares", ceil(each * nodes), words, f"of {nodes:,} nodes")
 
 
 def _ranks(notes: Notes) -> None:
@@ -437,9 +482,14 @@ def _failures(notes: Notes) -> None:
     notes.set("reliability.failures_per_1000_node_days", rate, words, why)
 
 
+_WORTH = ("worth", "be worth")
+
+
 def _alternatives(notes: Notes) -> None:
     """What an or sets beside: rows of the catalogue in place of words."""
     either = []
+    if notes.either:  # what is worth more is seen beside it
+        notes.unread[:] = [u for u in notes.unread if not u.words.lower().startswith(_WORTH)]
     for path, value, words in notes.either:
         if path == "accelerator" and isinstance(value, Chip):
             choice = choose_accelerator(value, notes.facts.get("nvlink"))

@@ -70,7 +70,7 @@ ACCELERATOR = (
     rf"(?P<acc>(?:{_TWO_WORDS}|{FAMILY}|{_ONE_WORD}|{SHAPED})(?:[\s-]?(?:Ti"
     rf"|Super)(?![a-z]))?)(?!(?!x\d)[A-Za-z0-9]{{2}}|(?!x\d)[a-rt-z0-9])"
     rf"(?:'?s(?![a-z]))?(?P<more>{MEMORY_OF_EACH}?(?:[\s-]*\(?(?:{FORM}|{MEMORY}|(?:with|w/)\s*{HBM}\s?GB(?!\s*(?:of\s+)?[/a-z])"
-    r"|(?<=-)(?:16|32|40|80|96)(?!\d))\)?(?![a-z0-9]))*)"
+    r"|(?<=-)(?:16|32|40|80|96)(?!\d)(?:s(?![a-z]))?)\)?(?![a-z0-9]))*)"
 )
 # a model's maker or series with its version: Llama 5, Kimi K3, Stable LM 2, BERT-large
 MAKER = (

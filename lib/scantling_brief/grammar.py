@@ -70,6 +70,12 @@ _THREE = re.compile(
     rf"(\s?[x×]?\s?(?:experts|gpus|devices|nodes|chips|layers|days|weeks|months|[bt]n?\b|tokens|(?:{FAMILY})s?))\b",
     re.IGNORECASE,
 )
+# a noun said once: selective vs full recompute
+_RECOMPUTE = re.compile(
+    r"\b(selective|full|no)\s+(vs\.?|versus|or)\s+(selective|full|no)\s+((?:activation\s+|gradient\s+)?(?:recompute|recomputation"
+    r"|checkpointing))\b",
+    re.IGNORECASE,
+)
 _ARROW = re.compile(
     rf"((?:{FAMILY})[\w-]*)\s*(?:->|→|=>)\s*(?=(?:\d+\s*x?\s*)?(?:{FAMILY}))", re.IGNORECASE
 )
@@ -154,6 +160,9 @@ def in_digits(text: str) -> str:
     """`text` with one to twelve, "a" before a scale or a time and "single" before a machine, in
     digits where they count something."""
     digits = {word: str(i) for i, word in enumerate(_NUMBERS, 1)} | {"dual": "2", "quad": "4"}
+    text = re.sub(r"\brail[\s-]optimi[sz]ed\b", "rail-optimized", text, flags=re.IGNORECASE)
+    text = re.sub(r"\bfat[\s-]trees?\b", "fat-tree", text, flags=re.IGNORECASE)
+    text = _RECOMPUTE.sub(r"\1 \4 \2 \3 \4", text)
     text = _ARROW.sub(r"\1 versus ", text)
     text = _THREE.sub(r"\1\4 or \2\4 or \3\4", text)
     text = _BOTH.sub(r"\1\3\2\3", text)
@@ -275,7 +284,8 @@ class _Scanner:
         self.turned = None
         word = words.split()[0].lower()
         joins = word in _JOINS
-        if (word in _OR or joins) and self.notes.alternative(rule, match, words):
+        instead = word == "instead" and "?" in self.text  # a question compares the two
+        if (word in _OR or joins or instead) and self.notes.alternative(rule, match, words):
             self.beside = end
             return
         if joins:
@@ -355,6 +365,8 @@ _COMPARES = (
     "upgrading",
     "migrate",
     "migrating",
+    "moving",
+    "going",
 )
 # a line that asks which is the better compares whatever an and joins
 _WHICH = re.compile(

@@ -40,6 +40,7 @@ FACTS = (
     "group",
     "then",
     "no_ib",
+    "spares_of_each",
     "rate_before",
     "rate_after",
     "alike",

@@ -194,6 +194,11 @@ def cents(match: Match) -> float:
     return share(match)
 
 
+def ratio(part: str, whole: str) -> Reader:
+    """One whole number over another."""
+    return lambda match: (match.whole(part) or 0) / (match.whole(whole) or 1)
+
+
 def product_of(*groups: str) -> Reader:
     """A product of whole numbers."""
     return lambda match: prod(match.whole(group) or 0 for group in groups)
@@ -294,7 +299,7 @@ def domain(match: Match) -> str:
     return "node" if word in ("machine", "host", "server") else word
 
 
-_MEMORY = re.compile(r"(\d+)(?=\s?gb?\b)|(?<=-)\d+$")
+_MEMORY = re.compile(r"(\d+)(?=\s?gb?\b)|(?<=-)\d+(?=s?$)")
 
 _FORM = re.compile(FORM, re.IGNORECASE)
 # by the first letters of a code name (cloud.google.com/tpu/docs/v6e, /v7)

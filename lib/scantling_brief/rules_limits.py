@@ -17,6 +17,7 @@ from .fragments import (
     number_in,
     percent_in,
     time_in,
+    whole_in,
 )
 from .readers import (
     accelerator,
@@ -30,6 +31,7 @@ from .readers import (
     megawatts,
     number,
     plain,
+    ratio,
     seconds,
     share,
     whole,
@@ -46,6 +48,8 @@ _CHECKS = (
 _MANY = r"(?:several|a\s+few|few|some|a\s+couple\s+of|many)"
 _PER = r"(?:/|per|an?|each|every)\s*(?P<v_u>hour|day|week|month)"
 
+# a sum, no price of something
+_NO_RATE = r"(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip|accelerator|node|hour|kwh)))"
 _TOKENS_A_SECOND = (
     r"(?:tokens|toks?)\s*(?:/|per|a)\s*(?:s|sec|second)(?!\s*(?:/|per|a|and|on each)\s*\w)"
 )
@@ -193,6 +197,8 @@ LIMITS = (
             r"|card)\s*(?:/|per|a)\s*(?:s|sec|second)"
         ),
         rf"{number_in('v')}\s*tgs",
+        r"(?:tokens|toks?)\s*(?:/|per)\s*(?:s|sec|second)\s*(?:/|per)\s*(?:gpu|device|chip|card)\s*(?:of|is|at|=|:)?\s*"
+        rf"{number_in('v')}",
     ),
     *sets(
         {"tokens_per_s_node": amount},
@@ -233,7 +239,7 @@ LIMITS = (
         (
             rf"(?:budget|cost|spend|price)(?:\s+(?:cap|limit))?{BE}\s*"
             rf"(?:{MOST})?\s*(?:us)?\$\s*{number_in('v')}(?:\s+(?:or less"
-            r"|at most|budget))?"
+            rf"|at most|budget))?{_NO_RATE}"
         ),
         (
             rf"(?:{MOST}|for)\s*(?:{MOST}\s*)?(?:us)?\$\s*{number_in('v')}"
@@ -299,6 +305,10 @@ LIMITS = (
         ),
     ),
     *sets(
+        {"prices.kind": always("reserved")},
+        r"(?:with\s+)?(?:an?\s+)?(?:\d+[\s-](?:years?|months?|yr)|one[\s-]year)[\s-]+(?:commit(?:ment)?|reserv(?:ation|ed)|term|contract|lease)",
+    ),
+    *sets(
         {"prices.kind": always("on-demand")},
         r"on[\s-]demand(?:\s+(?:price|pricing|rates?|instances?))?",
     ),
@@ -322,7 +332,7 @@ LIMITS = (
         (
             rf"(?:budget|cost|spend|price)(?:\s+(?:cap|limit))?{BE}\s*"
             rf"(?:{MOST})?\s*{number_in('v')}\s*(?:usd|(?:us\s+)?dollars"
-            r"|\$)(?:\s+(?:or less|at most|budget))?"
+            rf"|\$)(?:\s+(?:or less|at most|budget))?{_NO_RATE}"
         ),
         (
             rf"(?:{MOST}|for)\s*(?:{MOST}\s*)?{number_in('v')}\s*(?:usd"
@@ -364,6 +374,7 @@ LIMITS = (
             r"(?:of\s+)?(?:power|facility))?"
         ),
         r"(?:max(?:imum)?|peak|total)\s+power\s*(?:of\s*)?(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)",
+        r"is\s+(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)\s+(?:enough|sufficient|ok)",
         r"(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)\s+(?:of\s+)?(?:it\s+(?:load|power|capacity)|critical\s+(?:load|it)"
         r"|(?:power\s+)?available(?:\s+power)?)",
         (
@@ -434,6 +445,11 @@ LIMITS = (
             rf"(?:is\s+)?required)?{EPOCH}"
         ),
         why="tolerating faults is read as surviving the loss of a node",
+    ),
+    *sets(
+        {"spares_of_each": ratio("v", "n")},
+        rf"{whole_in('v')}\s+(?:(?:hot|cold|warm)[\s-])?spare(?:s|\s+(?:nodes?|machines?))?\s+(?:per|in\s+every|for\s+every|every)\s+{whole_in('n')}"
+        rf"(?:\s+{GROUP})?",
     ),
     *sets(
         {"reliability.spares": whole("v")},

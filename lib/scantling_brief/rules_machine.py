@@ -248,6 +248,19 @@ MACHINE = (
         rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('c')}(?!\s*(?:racks?|pods?|{GROUP})\b)",
         rf"{whole_in('c')}[\s-]*{DEVICE_NOUN}\s+{ACCELERATOR}",
     ),
+    *sets(
+        {"accelerator": accelerator, "cluster.devices": devices("c")},
+        rf"{ACCELERATOR}\s*,\s*{whole_in('c')}(?=\s*\))",
+        rf"{ACCELERATOR}\s*\(\s*{whole_in('c')}(?:\s+{DEVICE_NOUN})?\s*\)",
+    ),
+    *sets(
+        {"cluster.devices_per_node": whole("v")},
+        r"(?P<v>\d{1,2})(?P<v_s>)\s+(?:gpus?\s+)?each(?=\s*\))",
+    ),
+    *sets(
+        {"cluster.topology": word},
+        r"(?P<v>rail-optimized|fat-tree|rail-only|dragonfly\+?)(?:\s+(?:topology|network|fabric))?",
+    ),
     *sets({"accelerator": accelerator}, rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"),
     *sets(
         {

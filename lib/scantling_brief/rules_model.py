@@ -57,16 +57,21 @@ _EXAMPLES = (
     r"|traces|trajectories)"
 )
 _DOCUMENT = r"(?:sequences?|documents?|docs?|contexts?|prompts?)"
+_LAW_ALONE = r"chinchilla(?=\s*(?:[.,;?!)]|$))"  # the law, where no size follows
 MODEL = (
     *means(
         "a kind of model, not one of the catalogue: nothing to set",
         rf"(?!chinchilla){MAKER}[\s-]{_STYLE}(?:\s+(?:model|llm|decoder))?",
     ),
+    *means(
+        "a publication: what it planned is not taken over",
+        rf"(?:(?:as\s+)?(?:in|from|per|like)\s+)?(?:the\s+)?{MAKER}\s+(?:paper|tech(?:nical)?\s+report|report|blog(?:\s+post)?)",
+    ),
     *sets(
         {"alike": written},
         r"(?!llama|gpt)[a-z][a-z0-9.]*\d[a-z0-9.]*-(?:like|style|type|esque)(?:\s+(?:model|moe|llm|architecture))?",
     ),
-    *sets({"maker": written}, MAKER),
+    *sets({"maker": written}, rf"(?!{_LAW_ALONE}){MAKER}"),
     *sets(
         {"maker": written, "model.size": number("v")},
         rf"{MAKER}[\s-]*(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>b|bn|t|tn|m|billion|trillion)",
@@ -104,7 +109,7 @@ MODEL = (
     ),
     *sets(
         {"trillions": number("v")},
-        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<v_s>t|tn|trillion)(?!\w|\s*(?:/|bytes?|b\b|ib\b|infini|roce|eth|efa|network|fabric|nics?\b|links?"
+        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<v_s>t|tn|trillion)(?!\w|\s*(?:/\s*s\b|bytes?|b\b|ib\b|infini|roce|eth|efa|network|fabric|nics?\b|links?"
         r"|per\s|ram|memory|dram|hbm|nvme|ssd|disks?|storage|param|model|dense|moe|dollars|usd))",
     ),
     *sets(
@@ -159,6 +164,7 @@ MODEL = (
         ),
         rf"(?:layers?|depth){BE}\s*{whole_in('v')}",
     ),
+    *sets({"model.layers": whole("v")}, r"(?P<v>\d{1,3})(?P<v_s>)L(?=\s*[,;/)]|\s)", case=True),
     *sets(
         {"model.experts": whole("v")},
         rf"{whole_in('v')}[\s-]*(?:routed\s+)?experts?(?:\s+per layer)?",
@@ -192,13 +198,14 @@ MODEL = (
             r"(?:hidden(?:\s+(?:size|dim(?:ension)?|width))?|model\s+"
             rf"(?:dim(?:ension)?|width)){BE}\s*(?P<v>\d{{3,6}})"
         ),
-        r"d_?model\s*=?\s*(?P<v>\d{3,6})",
+        r"d_?(?:model)?\s*=\s*(?P<v>\d{3,6})",
+        r"d_?model\s*(?P<v>\d{3,6})",
         r"(?P<v>\d{3,6})[\s-]+wide",
         r"(?P<v>\d{3,6})\s+hidden(?:\s+(?:size|dim(?:ension)?))?",
     ),
     *sets(
         {"model.expert_ffn_hidden": whole("v")},
-        r"(?:moe|experts?)[\s_-]*(?:ffn|mlp|intermediate|hidden)(?:[\s_-]*(?:hidden|size|dim(?:ension)?|width))*\s*(?:[:=]|of|is)?\s*"
+        r"(?:moe|experts?)[\s_-]*(?:ffn|mlp|intermediate|hidden|dim(?:ension)?|width|size)(?:[\s_-]*(?:hidden|size|dim(?:ension)?|width))*\s*(?:[:=]|of|is)?\s*"
         r"(?P<v>\d{3,6})(?P<v_s>)",
     ),
     *sets(
@@ -301,6 +308,7 @@ MODEL = (
     *sets({"epochs": plain}, r"(?:for\s+|over\s+)?(?P<v>\d+)\s+epochs?"),
     *sets(
         {"tokens_per_param": always(20.0)},
+        _LAW_ALONE,
         r"(?:chinchilla|compute)[\s-]optimal(?:ly|ity)?(?:\s+tokens?)?|chinchilla[\s-](?:style|scaling)",
     ),
     *sets(
@@ -318,7 +326,7 @@ MODEL = (
         ),
         r"(?:full[\s-]+(?:param(?:eter)?[\s-]+)?)?(?:sft|ft|cpt|instruct(?:ion)?[\s-]tun(?:e|ed|ing)|post-?training|mid-?training)",
         (
-            r"contin(?:ue|ual|ued|uous|uing)(?:[\s-]+(?:ly[\s-]+)?(?:pre-?)?train"
+            r"contin(?:ue|ually|ual|ued|uous|uously|uing)(?:[\s-]+(?:ly[\s-]+)?(?:pre-?)?train"
             r"(?:ing|ed)?)?"
         ),
         (
@@ -373,7 +381,7 @@ MODEL = (
     *sets(
         {"job.global_batch_tokens": amount},
         rf"{BATCH}{BE}\s*{number_in('v')}[\s-]*tokens",
-        rf"{number_in('v')}[\s-]*tokens?[\s-]+{BATCH}",
+        rf"{number_in('v')}[\s-]*tok(?:en)?s?[\s-]+{BATCH}",
         (
             rf"{number_in('v')}\s*tok(?:en)?s?\s*(?:\bper\b|/|in (?:a|one|each))\s*"
             r"(?:global\s+)?(?:batch|step)"
@@ -399,6 +407,7 @@ MODEL = (
         rf"{whole_in('v')}[\s-]*(?:sequences?|seqs?|samples?|examples?){PER_DEVICE}",
         rf"(?:batch(?:\s+size)?|bsz?){BE}\s*{whole_in('v')}(?=\s*[x×*]\s*\d+\s*(?:gpus?|devices?|{ACCELERATOR}))",
         rf"micro{BE}\s*{whole_in('v')}",
+        r"per[\s-](?:device|gpu)\s+(?P<v>\d{1,2})(?P<v_s>)(?=\s*(?:[,.;]|$))",
         rf"(?:per|on\s+each|on\s+every)\s+(?:gpu|device|card|rank|chip)\s+{whole_in('v')}\s*(?:sequences?|seqs?|samples?)",
         rf"(?:batch(?:\s+size)?|bs){PER_DEVICE}{BE}\s*{whole_in('v')}",
         why="a batch of each device is the micro-batch",
@@ -425,6 +434,7 @@ MODEL = (
             rf"{BATCH}{BE}\s*{whole_in('v')}(?:\s*(?:sequences|seqs|samples))?"
             rf"(?!\s*(?:tokens|[mbt]\b|million)|{PER_DEVICE})"
         ),
+        rf"{whole_in('v')}\s*(?:gbs|global[\s_-]batch(?:[\s_-]size)?)(?!\s*[=:]?\s*\d)",
         (
             rf"{whole_in('v')}[\s-]*(?:sequences|seqs?|samples)\s*(?:\bper\b"
             r"|/|in (?:a|one|each))\s*(?:global\s+)?(?:batch|step)"

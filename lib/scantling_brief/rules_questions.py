@@ -106,6 +106,7 @@ QUESTIONS = (
         r"what(?:'?s|\s+is)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
         r"(?:is\s+)?(?:something|anything|what'?s|sth)\s+(?:is\s+)?(?:off|wrong|broken|fishy)(?:\s+here)?",
         r"(?:too|so|very|rather|pretty)\s+(?:low|slow|bad|poor)(?=\s*\?)|should\s+(?:i|we)\s+be\s+(?:happy|worried|concerned)",
+        r"to\s+blame|(?:the\s+)?culprit|at\s+fault|(?:the\s+)?limiting\s+factor",
         r"(?:diagnose|bottlenecks?|under-?perform(?:s|ing)?|troubleshoot)",
         r"where\s+(?:does|is|did)\s+(?:(?:all|most\s+of)\s+)?(?:the|my|our)\s+time\s+(?:go(?:ing)?|lost"
         r"|spent)|what\s+(?:is\s+)?(?:takes?|taking|eats?|eating|limits?|limiting)\s+(?:so\s+long|the\s+time"
@@ -167,7 +168,7 @@ QUESTIONS = (
         Topic.LARGEST,
         (
             r"(?:what(?:'?s|\s+is)?\s+)?(?:the\s+)?(?:biggest|largest"
-            rf"|max(?:imum)?)\s+(?:dense\s+|moe\s+)?(?:model|llm)(?:\s+size)?{_CAN}{_TRAIN}"
+            rf"|max(?:imum)?)\s+(?:(?:dense\s+|moe\s+)?(?:model|llm)(?:\s+size)?|dense|moe){_CAN}{_TRAIN}"
         ),
         rf"how\s+(?:big|large)(?:\s+(?:an?\s+|of\s+an?\s+)?(?:model|llm))?{_CAN}{_TRAIN}",
         rf"how\s+many\s+(?:billions?\s+of\s+)?(?:params?|parameters){_CAN}{_TRAIN}",
@@ -304,6 +305,8 @@ QUESTIONS = (
             rf"|we))?)?(?:\s+(?:save|{CHECKPOINT}|take|write))*"
         ),
         r"(?:mtbf|mean\s+time\s+(?:between|to)\s+failures?)(?!\s*(?:of|is|=|:)?\s*\d)(?:\s+of)?",
+        rf"{CHECKPOINT}\s+sizes?(?:\s+and\s+(?:save|write)\s+times?)?|(?:save|saving|write)\s+times?",
+        r"how\s+much\s+(?:time|compute|work)\s+(?:do|will|would|could|did)\s+(?:i|we)\s+(?:waste|lose)",
         rf"(?:{CHECKPOINT}\s+)?too\s+(?:often|rarely|seldom|frequent(?:ly)?)(?=\s*\?)",
         (
             r"(?:what|which)(?:\s+is\s+the|\s+will\s+be\s+the)?\s+(?:expected\s+)?(?:(?:uptime|availability)(?:\s*/\s*goodput)?|goodput(?:\s*/\s*uptime)?"
@@ -348,6 +351,8 @@ QUESTIONS = (
     ),
     *topic(
         Topic.PLAN,
+        rf"how\s+to\s+(?:set|choose|pick|configure|select)\s+(?:the\s+)?{_AXIS}(?:\s*[/,]\s*{_AXIS})*",
+        rf"(?:what|which)\s+(?:mbs|micro[\s-]?batch|ga|grad(?:ient)?\s+accum\w*|{_AXIS})(?:\s*[/,]\s*(?:mbs|ga|{_AXIS}))+",
         r"recommend(?:ed)?\s+(?:an?\s+|the\s+)?(?:parallelism|plan|layout|config\w*|sharding|parallel\s+\w+)",
         rf"(?:do|does|should|would)\s+(?:{_WE}|it)\s+(?:need|want|require|have)\s+(?:to\s+use\s+)?{_AXIS}(?!\s*[=\d])",
         rf"(?:(?:should|shall)\s+(?:i|we)\s+(?:use|pick|go\s+(?:for|with))\s+)?{_AXIS}(?:\s+across\s+nodes)?\s+(?:or|vs\.?|versus)"
@@ -392,7 +397,7 @@ QUESTIONS = (
             r"|i|the\s+run|training)?)?(?:\s+(?:take|cost|run|need|be|last|use))?"
         ),
         (
-            r"how\s+many\s+(?:days|weeks|hours|months|dollars)(?:\s+(?:will|would|does"
+            r"how\s+many\s+(?:(?:de|of)\s+)?(?:days|weeks|hours|months|dollars)(?:\s+(?:will|would|does"
             r"|do)\s+(?:it|this|that|we|i))?(?:\s+(?:take|cost|need))?"
         ),
         (

@@ -7,7 +7,7 @@ from .rule import Rule, asks, means, sets
 _NOUN = r"(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft|run|stage))?"
 _BASE = r"(?:4[\s-]?bits?|nf4|int4)"  # how its base is kept
 _RANK = r"(?:[,\s]+(?:with\s+)?(?:rank|r)\s*[=:]?\s*(?P<rank>\d+))?"
-_SAMPLES = r"(?:samples|generations|roll-?outs|completions|responses)"
+_SAMPLES = r"(?:samples?|generations?|roll-?outs?|completions?|responses?)"
 _EACH = (
     rf"(?:n\s*=\s*)?{whole_in('v')}\s+{_SAMPLES}"
     r"(?:\s+(?:per|a|each|for\s+each|for\s+every)\s+prompt|\s+each)"
@@ -73,6 +73,14 @@ TUNING = (
         {"job.rollout.engine": prefixed("")},
         r"(?P<v>vllm|sglang)(?=\s+roll-?outs?)(?:\s+roll-?outs?)",
         r"(?:roll-?outs?|generation|sampling)\s+(?:with|by|in|on|using|via)\s+(?P<v>vllm|sglang)",
+    ),
+    *sets(
+        {"job.rollout.lag": whole("v")},
+        r"(?:lag|staleness|(?:max\s+)?off-?policy(?:ness)?)\s*(?:of\s+|=|:)?\s*(?P<v>\d{1,2})(?P<v_s>)(?:\s+steps?)?",
+    ),
+    *sets(
+        {"job.rollout.samples": whole("v")},
+        rf"(?:per|each|every)\s+prompt\s+{whole_in('v')}\s+{_SAMPLES}",
     ),
     *sets({"job.rollout.colocated": always(True)}, r"co-?located(?:\s+(?:engine|roll-?outs?))?"),
     *sets({"group": whole("v")}, rf"n\s*=\s*{whole_in('v')}"),

@@ -69,7 +69,7 @@ def test_the_method_switches_there_and_back(method):
     assert ("job.adapter.rank" in fields) == (method in (Method.LORA, Method.QLORA))
     now = move(desk, "job.method", "pretrain")
     assert now.tuned is None and titles(desk) == whole
-    assert now.design.data()["job"] == {}
+    assert now.design.data()["job"] == START["job"], "tokens and batch come back"
 
 
 def test_what_nobody_said_is_asked_for_in_the_line_at_the_top():

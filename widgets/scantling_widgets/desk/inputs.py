@@ -148,13 +148,16 @@ def refusals(now: Moment, field: str) -> dict[Any, str]:
 
 
 # ---------------------------------------------------------------- what a moved control changes
-def changes(now: Moment, field: str, value: Any) -> dict[str, Any]:
-    """Fields of the design that follow from one moved control."""
+def changes(
+    now: Moment, field: str, value: Any, pretrained: Design | None = None
+) -> dict[str, Any]:
+    """Fields of the design that follow from one moved control. `pretrained` is the last design
+    that trained from the start: whose job comes back with that method."""
     model = now.resolved.model
     if field == "model":
         return {field: value} if value else {}
     if field == "job.method":
-        return _method(now, Method(value))
+        return _method(now, Method(value), pretrained)
     if field == "model.size":
         size = number(field, value) if isinstance(value, str) else value
         return _by_size(size, model.experts, model.top_k)
@@ -173,15 +176,21 @@ def changes(now: Moment, field: str, value: Any) -> dict[str, Any]:
     return {**instead, field: value}
 
 
-def _method(now: Moment, method: Method) -> dict[str, Any]:
-    """Another method, without what it has no use for; tokens, phases and a pre-training's batch are
-    not those of a fine-tune."""
-    pretrained = Method.PRETRAIN in (method, method_of(now.design))
-    of_another = ("tokens", "phases", "seq_len", "global_batch") if pretrained else ()
-    gone = {f"job.{name}": None for name in of_another}
+# of a job: a pre-training's are not those of a fine-tune
+_OF_PRETRAINING = ("tokens", "phases", "seq_len", "global_batch")
+
+
+def _method(now: Moment, method: Method, pretrained: Design | None) -> dict[str, Any]:
+    """Another method, without what it has no use for; back at pre-training its tokens, phases and
+    batch are what they were."""
+    both = (method, method_of(now.design))
+    if method is both[1]:
+        return {}
+    earlier = pretrained.data()["job"] if pretrained and method is Method.PRETRAIN else {}
+    of_another = _OF_PRETRAINING if Method.PRETRAIN in both else ()
     return {
         **without_use(method),
-        **gone,
+        **{f"job.{name}": earlier.get(name) for name in of_another},
         "job.method": None if method is Method.PRETRAIN else method.value,
     }
 

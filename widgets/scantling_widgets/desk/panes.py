@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from scantling.base.errors import DesignError, closest
 from scantling.design.design import Design
+from scantling.design.methods import is_posttraining
 from scantling.verdict.result import band_of
 from scantling_posttrain.posttrained import Posttrained
 
@@ -54,12 +55,16 @@ class ControlsPane(Pane):
                 self.session.put(Design.read(value))
             return
         try:
-            fields = inputs.changes(self.session.now, field, value)
+            fields = inputs.changes(self.session.now, field, value, self._pretrained())
         except DesignError as error:
             self.session.refuse(error, field, tried=value)
             return
         if fields:
             self.session.change(fields, field, quick=not final, tried=value)
+
+    def _pretrained(self) -> Design | None:
+        """The last design on the desk that trained from the start."""
+        return self.session.latest(lambda design: not is_posttraining(design))
 
     def _ask(self, field: str) -> None:
         """Somebody is about to open a list of the plan: say which of its values the design cannot

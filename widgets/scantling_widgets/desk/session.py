@@ -384,6 +384,10 @@ class Session(traitlets.HasTraits):
         """Whether there is a change to do again."""
         return bool(self._future)
 
+    def latest(self, wanted: Callable[[Design], bool]) -> Design | None:
+        """The last design before this one of which that holds; None where none was on the desk."""
+        return next((design for design in reversed(self._past) if wanted(design)), None)
+
     def undo(self) -> None:
         """Take the last change back."""
         self._back(self._past, self._future)
