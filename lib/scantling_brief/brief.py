@@ -10,7 +10,7 @@ from typing import Any
 from scantling import catalogue
 from scantling.base.errors import DesignError, plain
 from scantling.base.records import Lines
-from scantling.base.units import DAY_S, GB, HOUR_S, TERA
+from scantling.base.units import DAY_S, GB, GBIT, HOUR_S, TERA
 from scantling.catalogue.models.entries import entry
 from scantling.catalogue.models.shape import parameters
 from scantling.catalogue.words import POLICIES, ROLLOUT_ENGINES, Axis, Method
@@ -498,8 +498,11 @@ def _alternatives(notes: Notes) -> None:
             else:
                 either.append(Either("cluster.accelerator", choice.id, words))
         elif path == "fabric":
-            id = catalogue.fabric(value).id
-            either.append(Either("cluster.scale_out", id, words))
+            try:
+                id = catalogue.fabric(value).id
+                either.append(Either("cluster.scale_out", id, words))
+            except DesignError:
+                notes.ask(words, "which network of this kind is it (cluster.scale_out)?")
         elif path == "nodes" and (per_node := _per_node(notes)) is not None:
             either.append(Either("cluster.devices", value * per_node, words))
         elif path in FACTS:
@@ -826,8 +829,8 @@ def _network(notes: Notes) -> None:
     ):
         notes.note(words["fabric"], why=f"that of {node}")
         return
-    if rate and not rate_of and str(kind).startswith("efa"):
-        rate_of = "node"  # Amazon states the rate of an instance
+    if rate and not rate_of and (str(kind).startswith("efa") or rate > _fastest_port()):
+        rate_of = "node"  # Amazon states the rate of an instance; no port is as fast
     sources = " ".join(words[fact] for fact in ("rate", "fabric", "rate_of") if fact in words)
     fields = choose_fabric(kind, rate, rate_of or "port", _per_node(notes) or 8)
     for name, value in fields.items():
@@ -838,6 +841,11 @@ def _network(notes: Notes) -> None:
     if kind is None:
         why = "a rate without a network: InfiniBand"
         notes.assume("cluster.scale_out", fields.get("scale_out"), why)
+
+
+def _fastest_port() -> float:
+    """The fastest port of a network between nodes. [Gb/s]"""
+    return max(row.port_bytes_per_s for row in catalogue.fabrics("scale-out").values()) / GBIT
 
 
 def _per_node(notes: Notes) -> int | None:

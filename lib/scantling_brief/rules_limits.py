@@ -188,6 +188,10 @@ LIMITS = (
         rf"{WENT}\s+(?:from\s+)?{time_in('w')}\s+to\s+{time_in('v')}",
     ),
     *sets(
+        {"measured.tokens_per_s_per_device": amount, "hours_of": accelerator},
+        rf"{number_in('v')}\s*(?:tokens|toks?)\s*(?:/|per|a)\s*(?:s|sec|second)\s*(?:/|per|a|on\s+each|on\s+an?)\s*{ACCELERATOR}",
+    ),
+    *sets(
         {"measured.tokens_per_s_per_device": amount},
         rf"{number_in('v')}\s*(?:tokens|toks?|tgs|tps)\s*(?:/|per|a)\s*(?:s|sec"
         r"|second)\s*(?:/|per|a|and|on each)\s*"

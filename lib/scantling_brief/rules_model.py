@@ -179,6 +179,7 @@ MODEL = (
         {"model.kv_heads": whole("v")},
         rf"{whole_in('v')}[\s-]*{KV_HEADS}",
         rf"{KV_HEADS}{BE}\s*{whole_in('v')}",
+        r"kv\s*[=:]?\s*(?P<v>\d{1,3})(?P<v_s>)(?!\s*(?:\w|%|\.\d))",
     ),
     *sets(
         {"model.head_dim": whole("v")}, rf"head[\s_-]?(?:dim(?:ension)?|size){BE}\s*{whole_in('v')}"
@@ -578,7 +579,7 @@ MODEL = (
     *sets({"plan.schedule": word}, r"(?P<v>1f1b|gpipe|dualpipe)(?:\s+(?:schedule|pipeline))?"),
     *sets(
         {"plan.schedule": always("interleaved")},
-        r"(?:1f1b\s+)?interleaved(?:\s+(?:1f1b|pipeline|schedule|stages))*(?:\s+with)?",
+        r"(?:1f1b\s+)?interleav(?:ed|ing)(?:\s+(?:1f1b|pipeline|schedule|stages))*(?:\s+with)?",
     ),
     *sets(
         {"plan.offload": always("optimizer")},

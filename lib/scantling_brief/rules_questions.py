@@ -215,6 +215,7 @@ QUESTIONS = (
             r"|required))?"
         ),
         r"(?:what(?:'?s|\s+is)\s+the\s+)?smallest\s+(?:cluster|machine)",
+        r"(?:size|sizing|dimension(?:ing)?)\s+(?:the|a|our|my)\s+(?:cluster|machine|system)(?:\s+for)?",
         rf"(?:\#\s*(?:of\s+)?|(?:the\s+)?number\s+of\s+)(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP})(?!\s*(?:[:=]|is\b|are\b)?\s*\d)"
         r"(?:\s+(?:needed|required|we\s+need|to\s+(?:rent|buy|reserve)))?",
         r"(?:what|which)\s+(?:gpu|device|node|chip)\s+(?:count|number)",
@@ -384,6 +385,8 @@ QUESTIONS = (
     *topic(
         Topic.DESIGN,
         r"how\s+many\s+tokens(?=\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))",
+        r"how\s+many\s+tokens\s+(?:fit|go\s+through|get\s+done)",
+        r"(?:the\s+)?(?:co2|carbon|emissions?)(?:\s+(?:footprint|emissions?))?",
         rf"how\s+many\s+tokens\s+(?:do|can|could|will|would)\s+{_WE}\s+(?:get|process|see|push|manage|fit"
         r"|finish|crunch|burn|squeeze)(?:\s+(?:through|in|done|out))*",
         r"what\s+(?:would|will|does|is|do)\s+(?:(?:it|this|that|the)\s+)?(?:total\s+)?costs?",

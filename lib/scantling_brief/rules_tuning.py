@@ -1,7 +1,7 @@
 """What a line says of tuning a trained model: the method, its adapters, samples and rollout."""
 
 from .fragments import ACCELERATOR, BATCH, BE, DEVICE_NOUN, MOST, number_in, whole_in
-from .readers import always, prefixed, sequence, sequence_of, whole, word_of_group
+from .readers import always, plain, prefixed, sequence, sequence_of, whole, word_of_group
 from .rule import Rule, asks, means, sets
 
 _NOUN = r"(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft|run|stage))?"
@@ -73,6 +73,15 @@ TUNING = (
         {"job.rollout.engine": prefixed("")},
         r"(?P<v>vllm|sglang)(?=\s+roll-?outs?)(?:\s+roll-?outs?)",
         r"(?:roll-?outs?|generation|sampling)\s+(?:with|by|in|on|using|via)\s+(?P<v>vllm|sglang)",
+    ),
+    *sets({"group": whole("v")}, rf"groups?\s+of\s+{whole_in('v')}(?:\s+{_SAMPLES})?"),
+    *sets(
+        {"job.rollout.max_response": sequence},
+        rf"(?:cap(?:ped)?|cut)(?:\s+(?:at|of|to))?\s*{whole_in('v')}[\s-]*tok(?:en)?s?",
+    ),
+    *sets(
+        {"job.rollout.kv_fraction": plain},
+        r"gpu[\s_-]*(?:mem(?:ory)?[\s_-]*)?util(?:i[sz]ation)?\s*[=:]?\s*(?:of\s+)?(?P<v>0?\.\d+)",
     ),
     *sets(
         {"job.rollout.lag": whole("v")},
