@@ -16,7 +16,7 @@ from typing import Any
 from scantling.api import DesignLike, designed
 from scantling.base.cells import spreadsheet_cell
 from scantling.base.errors import DesignError, plain
-from scantling.base.files import read_bytes, read_text, write_text, write_whole
+from scantling.base.files import read_bytes, read_text, too_deep, write_text, write_whole
 from scantling.base.json import clean
 from scantling.base.records import record
 from scantling.catalogue.words import Axis
@@ -340,7 +340,7 @@ def _read_partial(path: str | Path, space: str) -> dict[str, Row]:
     rows: dict[str, Row] = {}
     for number, line in enumerate(lines):
         try:
-            data = loads(line)
+            data = None if too_deep(line) else loads(line)
         except ValueError:
             data = None
         if number == 0 and data != _stamp(space):

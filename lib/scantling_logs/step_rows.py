@@ -7,6 +7,8 @@ from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from scantling.base.files import too_deep
+
 from .contents import Column, Contents, number
 from .text import lines
 
@@ -103,8 +105,8 @@ def events(path: Path, prefix: str) -> Iterator[tuple[dict[str, Any], str]]:
             yield {}, line
             continue
         try:
-            event = loads(text)
-        except (ValueError, RecursionError):
+            event = None if too_deep(text) else loads(text)
+        except ValueError:
             continue
         if isinstance(event, dict):
             yield event, ""

@@ -99,6 +99,7 @@ def test_a_run_goes_on_where_it_was_stopped(tmp_path, file, monkeypatch):
     )
     assert len(some) == len(calls) == 8 and some == whole[:8]
     with open(partial, "a", encoding="utf-8") as torn:
+        torn.write("\n" + "[" * 100_000)
         torn.write('\n["cut off')
     calls.clear()
     assert assess_many(str(file), over=over, space="coarse", partial=partial) == whole

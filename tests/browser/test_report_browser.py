@@ -15,6 +15,8 @@ from scantling_widgets.report import compare, paper
 from scantling_widgets.report.page import document
 from scantling_widgets.shipped_files import example
 
+from .test_desk_pictures import violations
+
 pytestmark = pytest.mark.browser
 
 SIZES = {"A4": (210, 297), "Letter": (215.9, 279.4)}  # millimetres
@@ -166,6 +168,13 @@ def test_no_label_leaves_its_picture(opened, name):
 def test_nothing_is_wider_than_the_window(opened, width):
     page = opened("case-5-deepseek-v3", width=width)
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert (
+        page.locator(".alternatives :is(td, th)").evaluate_all(
+            "cells => cells.filter(c => c.scrollWidth > c.clientWidth + 1).map(c => c.textContent)"
+        )
+        == []
+    ), "no figure runs into the next"
+    assert violations(page, "body") == []
 
 
 def test_a_refusal_is_said_in_words(opened):

@@ -11,6 +11,7 @@ import scantling_walkthroughs as learn
 from scantling_widgets.pages import walkthroughs
 
 from .browsing import PATIENCE_MS
+from .test_desk_pictures import violations
 from .test_report_browser import CONTRAST
 
 pytestmark = pytest.mark.browser
@@ -60,6 +61,17 @@ def feedback(ident, slip):
     """The text of a slip as a reader sees it."""
     w = learn.walkthrough("02")
     return w.question(ident).slips[slip].says.replace("`", "")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_telephone_all_of_it_is_read_without_scrolling_sideways(opened, scheme):
+    page = opened(scheme, width=390)
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    wide = page.locator(".scl:has(.scl-levels)").evaluate_all(
+        "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    )
+    assert wide == 0, "the rubric"
+    assert violations(page, "body") == []
 
 
 def test_the_rendered_page_checks_answers_offline(opened):

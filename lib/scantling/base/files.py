@@ -3,10 +3,12 @@
 import csv
 import io
 import os
+import re
 import secrets
 import stat
 from collections.abc import Callable, Mapping
 from functools import cache, partial
+from itertools import accumulate
 from json import JSONDecodeError, loads
 from math import inf
 from pathlib import Path
@@ -21,6 +23,8 @@ from .records import Rows
 MAX_BYTES = 1_000_000  # a file that people write; what programs write names its own limit
 MAX_DIGITS = 400
 MAX_DEPTH = 24
+# of JSON: strings, and what else is no bracket
+_BETWEEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[^][{}"]+', re.S)
 Refusal = Callable[..., DesignError]  # makes the error, a partial that names the field
 
 
@@ -122,27 +126,24 @@ def _sibling(path: Path) -> str | None:
 def json_object(text: str, wrong: Refusal) -> Mapping[str, Any]:
     """The object that JSON text spells: at most 24 levels deep, whole numbers of at most 400
     digits. `wrong` makes the error. Raises DesignError."""
+    if too_deep(text):
+        raise wrong(problem="is nested too deeply", allowed=f"at most {MAX_DEPTH} levels")
     try:
         data = loads(text, parse_int=_whole)
-    except (ValueError, RecursionError) as e:
-        if isinstance(e, RecursionError):
-            problem = "is nested too deeply"
-        elif isinstance(e, JSONDecodeError):
-            problem = "is not JSON"
-        else:
-            problem = f"is not read ({e})"
-        raise wrong(problem=problem, allowed="a JSON file") from None
+    except JSONDecodeError:
+        raise wrong(problem="is not JSON", allowed="a JSON file") from None
+    except ValueError as e:
+        raise wrong(problem=f"is not read ({e})", allowed="a JSON file") from None
     if not isinstance(data, Mapping):
         raise wrong(problem="is not a JSON object", allowed="a JSON object")
-    level: list[Any] = [data]
-    depth = 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            raise wrong(problem="is nested too deeply", allowed=f"at most {MAX_DEPTH} levels")
-        inside = (v.values() if isinstance(v, dict) else v for v in level)
-        level = [v for values in inside for v in values if isinstance(v, (dict, list))]
     return data
+
+
+def too_deep(text: str) -> bool:
+    """Whether a JSON text has more than MAX_DEPTH levels. Reading one of very many would end the
+    Python of a browser, where others raise RecursionError."""
+    steps = (1 if bracket in "[{" else -1 for bracket in _BETWEEN.sub("", text))
+    return max(accumulate(steps), default=0) > MAX_DEPTH
 
 
 def _whole(digits: str) -> int | float:

@@ -8,20 +8,16 @@ import re
 import zlib
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import accumulate
 from json import dumps, loads
 from typing import Any
 
 from ..base.errors import DesignError
-from ..base.files import MAX_BYTES
+from ..base.files import MAX_BYTES, too_deep
 
 VERSION = 1
 NAME = "link"
 _ENDS = ("", "}", "}}", "}}}", "]}", "]}}", "}]}}")  # that close JSON which was cut
 _STEPS = 50  # entries that are taken back until it can be closed
-_DEPTH = 100  # brackets within brackets: a design has five
-# strings, and what else is no bracket
-_BETWEEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[^][{}"]+', re.S)
 _LINK = re.compile(r"(?:^|[#&])design=(\d+)\.([\w-]*)")
 
 
@@ -50,19 +46,12 @@ def unpack(text: str) -> dict[str, Any]:
     if not whole:
         raise DesignError(NAME, problem="the link is cut short or changed: copy all of it again")
     try:
-        data = None if _too_deep(json) else loads(json)
+        data = None if too_deep(json) else loads(json)
     except ValueError:
         data = None
     if not isinstance(data, dict):
         raise DesignError(NAME, problem="the link holds no design")
     return data
-
-
-def _too_deep(text: str) -> bool:
-    """Whether a JSON text is nested deeper than any design. Reading it would end the Python of a
-    browser, where others raise RecursionError."""
-    steps = (1 if bracket in "[{" else -1 for bracket in _BETWEEN.sub("", text))
-    return max(accumulate(steps), default=0) > _DEPTH
 
 
 def whole_fields(text: str) -> dict[str, Any]:
@@ -84,7 +73,7 @@ def _inflated(packed: str) -> tuple[str, bool]:
 
 def _entries(text: str, whole: bool) -> dict[str, Any]:
     """The mapping that JSON spells; where it was cut, without the entry that it was cut in."""
-    if _too_deep(text):
+    if too_deep(text):
         return {}
     if whole:
         text += ","

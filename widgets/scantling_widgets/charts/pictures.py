@@ -60,9 +60,10 @@ class Picture:
 
 
 def framed(picture: Markup, caption: str = "") -> str:
-    """A picture as a figure of the page."""
+    """A picture as a figure of the page; the keyboard reaches it, since on a narrow page it
+    scrolls."""
     below = Markup("<figcaption>{}</figcaption>").format(caption) if caption else ""
-    return str(Markup('<figure class="picture">{}{}</figure>').format(picture, below))
+    return str(Markup('<figure class="picture" tabindex="0">{}{}</figure>').format(picture, below))
 
 
 def draw(
