@@ -92,6 +92,27 @@ def test_a_dead_kernel_is_said_and_the_address_opens_the_design_again(voila, vis
     assert not banner.is_visible()
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.isdir("/proc"), reason="finds the kernels in /proc")
+def test_a_paused_server_is_not_called_gone_and_the_page_goes_on(voila, visitor):
+    desk = visitor(voila.url)
+    os.kill(voila.process.pid, signal.SIGSTOP)
+    try:
+        desk.control("cluster.devices").focus()
+        desk.page.keyboard.press("ArrowLeft")
+        banner = desk.page.get_by_role("alert").filter(has_text="No answer")
+        banner.wait_for(timeout=60_000)
+        assert "busy, paused or gone" in banner.inner_text()
+        assert desk.page.locator(".sd-spoken").inner_text() == "computing"
+    finally:
+        os.kill(voila.process.pid, signal.SIGCONT)
+    banner.wait_for(state="hidden", timeout=60_000)
+    desk.settle()
+    assert desk.page.locator(".sd-spoken").inner_text() == "finished"
+    assert desk.readout("cluster.devices") == "14,336"
+    assert desk.errors == []
+
+
 def test_a_colleague_opens_the_link(voila, visitor):
     from scantling.design.design import Design
 

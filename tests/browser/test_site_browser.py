@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
+import zlib
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -256,6 +258,16 @@ def test_what_is_left_of_a_bad_link_opens_by_one_press(desk, served, spoil, said
         arg="GPT-3 175B",
         timeout=browsing.PATIENCE_MS,
     )
+
+
+def test_a_link_nested_without_end_is_refused_and_the_desk_goes_on(desk, served):
+    """The JSON reader of Pyodide would end in a RangeError of the engine."""
+    packed = base64.urlsafe_b64encode(zlib.compress(b'{"a":' + b"[" * 200_000)).decode()
+    desk.page.goto("about:blank")
+    desk.open(f"{served[0]}#design=1.{packed.rstrip('=')}")
+    desk.page.get_by_text("the link holds no design").first.wait_for(timeout=browsing.PATIENCE_MS)
+    assert not desk.page.locator("#trouble").is_visible()
+    assert desk.errors == []
 
 
 _ATTACKS = """async () => {
