@@ -256,7 +256,7 @@ def expert_parallel(c: Cases) -> Exchange:
     moe, many, wide = c.moe_share, p.ep > 1, etp > 1
     wire = moe * (all_to_all * many + 2 * ring_s(gathered, c.group(etp, 1)) * wide)
     # cards hide less than links, and less again where the host passes on what they send (EFA:
-    # 35 % is said, 25 to 45 % shown by Kimi K2 and Qwen3-30B with overlap and without)
+    # 35 % is said, 30 % fits Qwen3-30B-A3B and DeepSeek-V3 with overlap and without)
     root = np.select([w.across & any_order, w.across], [0.25, 0.5], 1.0)
     shown = np.where(c.software.ep_overlap > 0, k.ep_overlapped**root, 1.0)
     return Exchange(
