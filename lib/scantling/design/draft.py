@@ -30,7 +30,7 @@ _ROOM = 4.0  # memory over that of weights, gradients and Adam states
 # of dense runs on thousands of devices: Llama 3 (arXiv 2407.21783, table 4) 0.38 to 0.43
 _MFU = 0.4
 _MODEL = "llama-3.1-8b"  # when only a machine is named
-_OF_A_HEAD = 128  # width of an attention head: Llama 2 and 3 of every size but 1B (arXiv 2407.21783)
+_OF_A_HEAD = 128  # width of an attention head: Llama 2 and 3 but 1B (arXiv 2407.21783)
 _SIZE = 70e9  # parameters, when only a kind of model is named
 
 
