@@ -391,7 +391,7 @@ def test_megatron_starts(to, name, tmp_path):
     kept = [
         line
         for line in file.read_text().splitlines()
-        if not re.search("permute|router_fusion", line)
+        if not re.search("permute|router.fusion", line)
     ]
     file.write_text("\n".join(kept) + more)
     launch = tmp_path / "kit" / "launch.sh"  # gloo does not meet again after a failed start
