@@ -829,8 +829,8 @@ def _network(notes: Notes) -> None:
     ):
         notes.note(words["fabric"], why=f"that of {node}")
         return
-    if rate and not rate_of and (str(kind).startswith("efa") or rate > _fastest_port()):
-        rate_of = "node"  # Amazon states the rate of an instance; no port is as fast
+    if rate and not rate_of and (_is_of_instances(kind) or rate > _fastest_port()):
+        rate_of = "node"  # no port is as fast
     sources = " ".join(words[fact] for fact in ("rate", "fabric", "rate_of") if fact in words)
     fields = choose_fabric(kind, rate, rate_of or "port", _per_node(notes) or 8)
     for name, value in fields.items():
@@ -841,6 +841,12 @@ def _network(notes: Notes) -> None:
     if kind is None:
         why = "a rate without a network: InfiniBand"
         notes.assume("cluster.scale_out", fields.get("scale_out"), why)
+
+
+def _is_of_instances(kind: Any) -> bool:
+    """Whether a network's rate is stated of a rented instance: Amazon's, whose cards speak SRD."""
+    rows = catalogue.fabrics("scale-out").values()
+    return any(row.transport == "srd" for row in rows if kind and row.id.startswith(str(kind)))
 
 
 def _fastest_port() -> float:

@@ -303,6 +303,7 @@ _MEMORY = re.compile(r"(\d+)(?=\s?gb?\b)|(?<=-)\d+(?=s?$)")
 
 _FORM = re.compile(FORM, re.IGNORECASE)
 # by the first letters of a code name (cloud.google.com/tpu/docs/v6e, /v7)
+_MAKER = re.compile(r"^tpu")  # before the code name
 _BY_CODE_NAME = {"iron": "tpuv7x", "tril": "tpuv6e"}
 
 
@@ -314,7 +315,7 @@ def accelerator(match: Match) -> Chip | None:
     memory = _MEMORY.search(details)
     forms = sorted(_FORM.findall(details), key=lambda form: form.startswith("hbm"))
     family = re.sub(r"[\s-]", "", match.text("acc").lower())
-    family = _BY_CODE_NAME.get(family.removeprefix("tpu")[:4], family.removeprefix("geforce"))
+    family = _BY_CODE_NAME.get(_MAKER.sub("", family)[:4], family.removeprefix("geforce"))
     written = f"{match.text('pre')}{match.text('acc')}{match.text('more')}"
     return Chip(
         family=family,

@@ -111,7 +111,8 @@ def test_collectives_sum_to_the_traffic_of_their_axis(case):
 
 def test_sequence_parallel_layers_gather_and_scatter_twice_each_way():
     """Korthikanti et al. 2022, section 4.2.2: two all-gathers and two reduce-scatters a layer,
-    forward and backward alike, and those of the forward once more where it is recomputed."""
+    forward and backward alike, those of the forward once more where it is recomputed, and in the
+    backward the inputs of the two column-parallel products again."""
     a = assessment("dense")
     rows = [r for r in part(a, "planes").collectives if r.axis == "tp"]
     layers = 8 * a.plan["grad_accum"]  # the fullest of 16 stages with 126 layers
@@ -119,6 +120,7 @@ def test_sequence_parallel_layers_gather_and_scatter_twice_each_way():
     assert [(r.operation, r.times) for r in rows] == [
         ("all_gather", ahead),
         ("reduce_scatter", ahead),
+        ("all_gather", 2 * layers),
         ("all_gather", 2 * layers),
         ("reduce_scatter", 2 * layers),
     ]

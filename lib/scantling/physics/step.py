@@ -95,23 +95,30 @@ GATHERED_AGAIN = 0.5
 
 
 def exchange_passes(c: Cases) -> dict[str, tuple[Column, Column, Column]]:
-    """Volume of a layer's exchanges over the forward's, of tp what no product covers: (forward,
-    recomputed forward, backward).
+    """Volume of a layer's exchanges over the forward's: (forward, recomputed forward, backward).
 
-    tp: the same both ways, and with sequence parallelism `tp_sequence` more, twice that under
-    `async_reduce`, whose cover is counted apart: Megatron-Core reduces the gradient of an input
-    beside the product that gives the weights', and gathers the input again beside the other
-    (Korthikanti et al. 2022, Table 4: forward 7.7 and backward 11.9 ms, with sequence parallelism
-    7.2 and 11.8). cp: keys and values again and their gradients, under Ulysses the same both ways;
-    ep: the same both ways.
+    tp: the same both ways, and with sequence parallelism GATHERED_AGAIN more. cp: keys and values
+    again and their gradients, under Ulysses the same both ways; ep: the same both ways.
     """
     again = c.recomputed.layer
-    gathered = c.constants.tp_sequence * (1 + (c.software.async_reduce > 0))
     return {
-        "tp": (1, again, 1 + gathered * (c.plan.sp > 0)),
+        "tp": (1, again, 1 + GATHERED_AGAIN * (c.plan.sp > 0)),
         "cp": (1, again, np.where(c.plan.cp_type == ULYSSES, 1, 2)),
         "ep": (1, c.recomputed.expert, 1),
     }
+
+
+def tensor_exposed(c: Cases) -> Column:
+    """What of a layer's exchanges over the tp group adds to the step, over the forward's.
+
+    Megatron-Core reduces the gradient of an input beside the product that gives the weights', and
+    gathers the input again beside the other: of that `tp_sequence` is left, twice that under
+    `async_reduce` (Korthikanti et al. 2022, Table 4: forward 7.7 and backward 11.9 ms, with
+    sequence parallelism 7.2 and 11.8).
+    """
+    gathered = c.constants.tp_sequence * (1 + (c.software.async_reduce > 0)) * (c.plan.sp > 0)
+    whole, hidden = traffic.tp_shares(c)  # what the backward's products cover is one forward's
+    return 1 + c.recomputed.layer + gathered + hidden / whole
 
 
 def layer_exchanges(c: Cases, layer: Time) -> dict[str, Exchange]:
@@ -124,13 +131,10 @@ def layer_exchanges(c: Cases, layer: Time) -> dict[str, Exchange]:
     }
     passes = exchange_passes(c)
     again = c.recomputed.layer
-    collectives = 2 + again + GATHERED_AGAIN * (c.plan.sp > 0)
-    calls = {"tp": collectives, "cp": 2 + again, "ep": 2 + c.recomputed.expert}
-    volume = {axis: sum(each) for axis, each in passes.items()} | {"tp": collectives}
-    whole, hidden = traffic.tp_shares(c)  # what the backward's products cover is one forward's
-    exposed = {"tp": sum(passes["tp"]) - 1 + hidden / whole}
+    calls = {"tp": sum(passes["tp"]), "cp": 2 + again, "ep": 2 + c.recomputed.expert}
+    exposed = {"tp": tensor_exposed(c)}
     return {
-        axis: each.times(volume[axis], calls[axis], exposed.get(axis))
+        axis: each.times(sum(passes[axis]), calls[axis], exposed.get(axis))
         for axis, each in forward.items()
     }
 

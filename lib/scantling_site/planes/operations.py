@@ -189,8 +189,9 @@ class Halves:
 
 def _halves(s: Site, axis: str, calls: int) -> Halves:
     first, again, back = map(float, exchange_passes(s.case)[axis])
-    before = round(calls * (1 + again) / (2 + again))
     share = back / (first + again + back)
+    calls_back = back if axis == "tp" else 1
+    before = round(calls * (1 + again) / (1 + again + calls_back))
     return Halves(
         forward=1 - share, backward=share, forward_calls=before, backward_calls=calls - before
     )
@@ -214,9 +215,11 @@ def operations(s: Site, traffic: Traffic) -> list[Operation]:
 
 def _sequence_operations(halves: Halves) -> list[Operation]:
     """Tensor parallelism with sequence parallelism: every all-reduce is an all-gather and a
-    reduce-scatter (Korthikanti et al. 2022, section 4.2.2)."""
+    reduce-scatter, and the backward gathers the inputs of the products again (Korthikanti et al.
+    2022, section 4.2.2)."""
     forward = halves.forward_calls // 2
-    backward = halves.backward_calls // 2
+    backward = halves.backward_calls // 3
+    each = halves.backward / 3
     return [
         Operation(
             what="activations before a block",
@@ -235,14 +238,21 @@ def _sequence_operations(halves: Halves) -> list[Operation]:
         Operation(
             what="gradients before a block",
             operation="all_gather",
-            share=0.5 * halves.backward,
+            share=each,
             times=backward,
             beside="weight gradients",
         ),
         Operation(
+            what="inputs of a block again",
+            operation="all_gather",
+            share=each,
+            times=backward,
+            beside="gradients of the inputs",
+        ),
+        Operation(
             what="gradients after a block",
             operation="reduce_scatter",
-            share=0.5 * halves.backward,
+            share=each,
             times=backward,
             beside="weight gradients",
         ),
