@@ -235,21 +235,17 @@ def _rates(notes: Notes, text: str) -> None:
     peak of its format."""
     facts, fields, words = notes.facts, notes.fields, notes.words
     devices, chip = fields.get("cluster.devices"), fields.get("cluster.accelerator")
-    if "tokens_per_s" in facts:
-        if devices is None:
-            notes.ask(words["tokens_per_s"], "on how many devices (cluster.devices)?")
+    of_all = devices, "on how many devices (cluster.devices)?"
+    of_node = _per_node(notes), "how many devices does a node hold?"
+    for fact, (count, question) in (("tokens_per_s", of_all), ("tokens_per_s_node", of_node)):
+        if fact not in facts:
+            continue
+        if count is None:
+            notes.ask(words[fact], question)
         else:
-            rate = float(f"{facts['tokens_per_s'] / devices:.12g}")
+            rate = float(f"{facts[fact] / count:.12g}")
             path = "measured.tokens_per_s_per_device"
-            notes.set(path, rate, words["tokens_per_s"], f"over {devices:,} devices")
-    if "tokens_per_s_node" in facts:
-        each = _per_node(notes)
-        if each is None:
-            notes.ask(words["tokens_per_s_node"], "how many devices does a node hold?")
-        else:
-            rate = float(f"{facts['tokens_per_s_node'] / each:.12g}")
-            path = "measured.tokens_per_s_per_device"
-            notes.set(path, rate, words["tokens_per_s_node"], f"over {each:,} devices")
+            notes.set(path, rate, words[fact], f"over {count:,} devices")
     if "tflops" not in facts:
         return
     if chip is None or notes.as_given & {"cluster.accelerator"}:
@@ -321,10 +317,15 @@ def _ask_if_below(notes: Notes, path: str, least: float, question: str) -> None:
         _leave_open(notes, path, question)
 
 
-def _leave_open(notes: Notes, path: str, question: str, choices: Lines = ()) -> None:
-    """Ask about a field in place of setting it."""
+def _take_back(notes: Notes, path: str) -> None:
+    """Leave a field out that was read."""
     del notes.fields[path]
     notes.read[:] = [read for read in notes.read if read.field != path]
+
+
+def _leave_open(notes: Notes, path: str, question: str, choices: Lines = ()) -> None:
+    """Ask about a field in place of setting it."""
+    _take_back(notes, path)
     notes.ask(notes.words[path], question, choices)
 
 
@@ -404,8 +405,7 @@ def _of_each_or_all(notes: Notes, devices: int | None, accumulation: int | None)
     words = notes.words[path]
     if batch > devices or batch > MOST_OF_EACH or _GLOBAL.search(words):
         return
-    del fields[path]
-    notes.read[:] = [read for read in notes.read if read.field != path]
+    _take_back(notes, path)
     if accumulation:
         notes.set("plan.micro_batch", batch, words, "beside accumulation it is that of each device")
     else:
@@ -726,8 +726,7 @@ def _price_of_instance(notes: Notes) -> None:
     price = notes.fields.get(path)
     if price is None or _OF_DEVICE.search(notes.words[path]):
         return
-    del notes.fields[path]
-    notes.read[:] = [read for read in notes.read if read.field != path]
+    _take_back(notes, path)
     words = notes.words[path]
     if price > DEAREST_DEVICE:
         notes.set("prices.usd_per_node_hour", price, words, "an hour of an instance")
