@@ -394,3 +394,20 @@ def test_the_fastest_plan_on_paper_is_the_bolder_one_and_of_equals_the_leanest()
     equal = fits[found.step_s[fits] <= found.step_s[fits].min() * (1 + 1e-9)]
     leanest = equal[np.argmin(found.total_bytes[equal])]
     assert short(found.row(leanest)) in said
+
+
+def test_no_number_of_repeated_layers_that_is_pinned_beats_the_search():
+    """65 B on 16 H20: eighths repeat 35 of a stage's 40 layers where 31 suffice; Megatron-LM takes
+    any number (--recompute-num-layers)."""
+    design = Design.from_text(
+        "model: llama-1-65b\ncluster: {accelerator: h20-sxm, devices: 16, host_memory_gb: 0}\n"
+        "job: {seq_len: 4096, global_batch: 5}"
+    )
+    open_search = assess(design)
+    plan = open_search.chosen.search.row(open_search.chosen.search.best())
+    assert plan["recompute"] == "full" and plan["recompute_layers"] % 5
+    for layers in range(25, 37):
+        pins = {"plan.recompute": "full", "plan.recompute_layers": layers}
+        pinned = assess(design.change(pins))
+        if pinned.verdict == "feasible":
+            assert pinned.fastest["step_s"] >= open_search.fastest["step_s"] * (1 - 1e-6), layers

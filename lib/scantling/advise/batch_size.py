@@ -19,7 +19,7 @@ from ..design.resolved import Phase
 from ..physics.cases import devices
 from ..plans.evaluate import Search, union
 from ..plans.plan_names import fields_of_plan
-from ..plans.refine import refined
+from ..plans.refine import FINISHED, finished, refined
 from ..verdict.assessment import Assessment
 from ..verdict.limits import guessed_batch
 from .alternatives import alternatives
@@ -124,12 +124,13 @@ def reshapes_of(assessment: Assessment, most: int = SHAPES) -> list[Row]:
     search = alternatives(assessment)
     if search is None:
         return []
-    first = search.only(fastest_of_shapes(search)[: most + 1])
-    search = union([first, *refined(first.situation, [first])])
+    first = search.only(best_of_shapes(search)[: most + 1])
+    near = union([first, *refined(first.situation, [first])])
+    search = union([near, *finished(near.only(best_of_shapes(near, FINISHED)))])
     used = np.asarray(devices(search.plan))
     now = assessment.chosen
     reshapes: list[Row] = []
-    for i in fastest_of_shapes(search).tolist():
+    for i in best_of_shapes(search).tolist():
         if len(reshapes) == most:
             break
         plan = search.row(i)
@@ -147,13 +148,14 @@ def reshapes_of(assessment: Assessment, most: int = SHAPES) -> list[Row]:
     return reshapes
 
 
-def fastest_of_shapes(search: Search) -> Array:
-    """Rows of the fastest plan of each number of replicas and micro-batch, fastest first."""
+def best_of_shapes(search: Search, each: int = 1) -> Array:
+    """Rows of the fastest plans of each number of replicas and micro-batch, so many of each,
+    fastest first."""
     rows = search.order[search.practised[search.order]]
     shapes = search.column("dp")[rows] * 1e6 + search.column("micro_batch")[rows]
-    _, first = np.unique(shapes, return_index=True)
-    fastest: Array = rows[np.sort(first)]
-    return fastest
+    best = [np.flatnonzero(shapes == shape)[:each] for shape in np.unique(shapes)]
+    kept: Array = rows[np.sort(np.concatenate([[], *best]).astype(int))]
+    return kept
 
 
 def _lines(guide: Row, phase: Phase) -> list[str]:

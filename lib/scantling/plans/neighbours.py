@@ -52,6 +52,27 @@ def neighbours(seeds: Columns, q: Question) -> Columns:
     return keep(c, _lawful(c, q))
 
 
+def repeating(seeds: Columns, q: Question) -> Columns:
+    """The seeds that repeat whole layers, with every number of a stage's layers that they may
+    repeat; none where the design says how many, or the stack repeats all."""
+    stated = q.pins.get("recompute") is not None or q.pins.get("recompute_layers") is not None
+    if stated or min(q.space.recompute_share) >= 1:
+        return keep(seeds, np.zeros(len(seeds["tp"]), bool))
+    seeds = keep(seeds, seeds["recompute"] == FULL)
+    if not len(seeds["tp"]):
+        return seeds
+    stage_layers = -(-q.model.layers // seeds["pp"])
+    c = crossed(
+        {**seeds, "stage": stage_layers},
+        [(n,) for n in range(1, int(stage_layers.max()) + 1)],
+        "recompute_share",
+    )
+    c = keep(c, c["recompute_share"] <= c["stage"])
+    c["recompute_share"] = c["recompute_share"] / c.pop("stage")
+    c = _completed(c, q)
+    return keep(c, _lawful(c, q))
+
+
 def crossed(c: Columns, values: Sequence[tuple[float, ...]], *names: str) -> Columns:
     """The rows with every one of some values of several fields together."""
     n, k = len(c["tp"]), len(values)

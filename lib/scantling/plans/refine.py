@@ -18,12 +18,13 @@ from ..physics.cases import Plan
 from ..physics.gather import Situation
 from .enumerate import Columns, plan_of
 from .evaluate import Search, asked, evaluate, keys_of, union
-from .neighbours import neighbours
+from .neighbours import neighbours, repeating
 from .space import NEAR, offered
 
 SEEDS = 32  # plans whose neighbours are looked at first
 NEXT = 24  # those of every later round
 ROUNDS = 8
+FINISHED = 4  # best plans at the end that are tried with every number of repeated layers
 PATIENCE = 1  # rounds without a gain after which the search ends
 FEW = 20_000  # legal plans of all searches, below which it has more of it
 MORE_PATIENCE = 3
@@ -62,7 +63,16 @@ def refined(
         rounds.append(one)
         idle = 0 if gains(pool, one) else idle + 1
         pool = seeds_of([pool, one], SEEDS) or pool
-    return rounds
+    return [*rounds, *finished(pool.only(pool.order[:FINISHED]), own_stack)]
+
+
+def finished(search: Search, own_stack: bool = True) -> list[Search]:
+    """The plans of a search with every number of layers that a stage may repeat (the searches
+    before draw eighths of a stage); nothing where none of them repeats layers."""
+    situation = search.situation
+    question = asked(situation, offered(NEAR, situation.resolved, own_stack))
+    plans = plan_of(repeating(columns_of(search.plan), question))
+    return [evaluate(situation, plans)] if np.size(plans.tp) else []
 
 
 def gains(before: Search, after: Search) -> bool:
