@@ -68,8 +68,10 @@ def _languages(r: Reader, shape: Mapping[str, Any]) -> Extras:
     return Extras(ends.weights + weights, ends.products + layers * one)
 
 
-BERT = Architecture(
-    model_type="bert",
+# Vaswani et al. 2017 (arXiv 1706.03762) with learned positions: norms after each block, biases
+# everywhere, a two-product MLP, the table of tokens as the head
+AFTER_NORM = Architecture(
+    model_type="after-norm",
     kv_heads=(),
     head_dim=(),
     tied=True,
@@ -81,10 +83,9 @@ BERT = Architecture(
     qkv_bias=True,
     out_bias=True,
     mlp_bias=True,
-    head_bias=True,
     positions=("max_position_embeddings",),
-    extras=_bert_ends,
 )
+BERT = replace(AFTER_NORM, model_type="bert", head_bias=True, extras=_bert_ends)
 MEGATRON_BERT = replace(BERT, model_type="megatron-bert", embedding_norm=False, final_norm=True)
 
 
@@ -95,24 +96,13 @@ def _idle_attention(r: Reader, shape: Mapping[str, Any]) -> Extras:
     return Extras(shape["layers"] * hidden * (4 * hidden + biases + 2))
 
 
-BART = Architecture(
+BART = replace(
+    AFTER_NORM,
     model_type="bart",
     layers=("decoder_layers",),
     hidden=("d_model",),
     heads=("decoder_attention_heads",),
-    kv_heads=(),
-    head_dim=(),
     ffn=("decoder_ffn_dim",),
-    tied=True,
-    gated=False,
-    activation_class="gelu",
-    norm_bias=True,
-    final_norm=False,
-    embedding_norm=True,
-    qkv_bias=True,
-    out_bias=True,
-    mlp_bias=True,
-    positions=("max_position_embeddings",),
     positions_extra=2,
     extras=_idle_attention,
 )
