@@ -39,8 +39,23 @@ def job(body: str) -> str:
 
 SHAPE = "layers: 32, hidden: 4096, ffn_hidden: 14336, heads: 32, kv_heads: 8, vocab: 128256"
 
+KINDS = ["several kinds", "scantling compare"]
+
 # name: (text, what the message must hold)
 WRONG = {
+    "two kinds of chips": (with_line("h100-sxm", "[h100-sxm, a100-80-sxm]"), KINDS),
+    "a number of each kind": (with_line("h100-sxm", "{h100-sxm: 32, a100-80-sxm: 32}"), KINDS),
+    "a cluster of each kind": (
+        with_line(
+            "{accelerator: h100-sxm, devices: 64}",
+            "[{accelerator: h100-sxm, devices: 32}, {accelerator: b200-sxm, devices: 32}]",
+        ),
+        KINDS,
+    ),
+    "a kind a site": (
+        cluster("sites: [{devices: 32}, {devices: 32, accelerator: a100-80-sxm}]"),
+        ["cluster.sites.1.accelerator", *KINDS],
+    ),
     "empty": ("", ["empty"]),
     "only comments": ("# nothing\n", ["empty"]),
     "not YAML": ("model: [1,", ["line 2", "not YAML"]),

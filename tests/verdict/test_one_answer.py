@@ -13,6 +13,7 @@ from scantling.cli import main as command
 from scantling.design.cluster_rules import build_cluster
 from scantling.physics.step import step_time
 from scantling.physics.wires import link_of
+from scantling.verdict.assessment import Alternative
 from scantling.verdict.texts import verdict_sentence
 from scantling_kits.preview import kit_gaps
 from scantling_site import part
@@ -318,3 +319,37 @@ def test_a_corruption_costs_one_figure():
     assert rows["corruption"].goodput_cost > a.endurance.badput["sdc"]
     assert rows["corruption"].loss_s > rows["device"].loss_s
     assert rows["building"].wait_s > 10 * rows["node"].loss_s
+
+
+def test_a_field_by_which_a_constraint_is_judged_has_an_effect():
+    """`survive: pod` is judged by the pod's size: that size is not said to have no effect on the
+    page on which it decides the verdict."""
+    a = sc.assess(
+        made(
+            DENSE | {"model": "llama-3.1-70b"},
+            cluster={"devices": 4096, "pod_devices": 1024},
+            job={"tokens": 4e12, "global_batch": 1024},
+            constraints={"survive": "pod"},
+            reliability={"spares": 8},
+        )
+    )
+    assert a.verdict == "constraint-missed" and "128 needed" in a.missed[0].text
+    assert not any("pod_devices" in line for line in inert(a))
+
+
+def test_another_plan_is_longer_or_shorter_never_less_than_nothing_longer():
+    """A tight plan that a framework runs is chosen over a faster one that none runs: the line on it
+    says shorter, and why it was not taken."""
+    data = {
+        "model": {"size": 30e9, "layers": 48},
+        "cluster": {"accelerator": "mi300x", "devices": 256, "scale_out": "roce-400"},
+        "job": {"tokens": 1e12, "seq_len": 8192, "global_batch": 512},
+    }
+    a = sc.assess(sc.Design.from_data(data))
+    assert a.fastest["step_s"] < a.step_s
+    lines = a.as_dict()["limits"]
+    assert not [line for line in lines if "\N{MINUS SIGN}" in line]
+    shorter = [line for line in lines if line.startswith("tight:") and "shorter" in line]
+    assert all("no framework with a launch kit runs it" in line for line in shorter)
+    assert Alternative(plan="tp 1", longer=-0.062).apart == "a step 6.2 % shorter"
+    assert Alternative(plan="tp 1", longer=0.062).apart == "a step 6.2 % longer"

@@ -39,6 +39,7 @@ FIGURES: tuple[FigureName, ...] = (
     "memory_share",
     "mtbf_s",
     "spares",
+    "spares_recommended",
 )
 RELEASES = ("23.06", "24.12", "25.09", "26.04", "26.08", "26.11")
 DUALPIPES = (Schedule.DUALPIPE, Schedule.DUALPIPE_V)
@@ -50,11 +51,11 @@ def inert(assessment: Assessment) -> list[str]:
     if not assessment.fits:
         return []
     pins = {f"plan.{name}": value for name, value in fields_of_plan(assessment.plan, PINS).items()}
-    before = assessment.figures(*FIGURES)
+    before = assessment.figures("verdict", *FIGURES)
     lines = []
     for path, others in _watched(assessment):
         moves = [
-            not _same(before, after.figures(*FIGURES))
+            not _same(before, after.figures("verdict", *FIGURES))
             for other in others
             if (after := changed(assessment.design, {**pins, path: other})) and after.fits
         ]
@@ -64,8 +65,8 @@ def inert(assessment: Assessment) -> list[str]:
 
 
 def _same(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
-    """Whether no figure differs beyond rounding."""
-    return all(
+    """Whether the verdict is the same, and no figure differs beyond rounding."""
+    return before["verdict"] == after["verdict"] and all(
         before[name] == after[name]
         or (before[name] and after[name] and abs(after[name] / before[name] - 1) < 1e-9)
         for name in FIGURES

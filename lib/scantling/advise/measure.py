@@ -1,15 +1,16 @@
 """What to find out first: the measurement, or the setting still open, that narrows days and dollars
 most."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import log
 from typing import Any
 
 import numpy as np
 
 from ..base.records import Known, Lines, record
+from ..endure.cost import at_one_price
 from ..verdict.assessment import Assessment
-from ..verdict.numbers import MEASURED_SPEEDS, CostBand, DaysBand, band_factors, cost_band, widening
+from ..verdict.numbers import MEASURED_SPEEDS, DaysBand, band_factors, widening, with_bands
 from ..verdict.result import Narrowed
 
 WORTH = 0.02  # of the width of days or dollars that a row has to take away
@@ -33,8 +34,9 @@ def measure_first(assessment: Assessment) -> list[Narrowed]:
     """What is still open, the one that narrows days or dollars most first: [{what, narrows,
     days_low, days_high, cost_usd_low, cost_usd_high}].
 
-    narrows : share of the width of the band (ln high / low) of days, or of dollars where that is
-    more, that knowing it takes away; the ends are those of the bands then. Empty without tokens.
+    narrows : share of the width (ln high / low) of the likely days, or of the dollars where that is
+    more, that knowing it takes away; the ends are those of the likely figures then. Empty without
+    tokens.
     """
     if assessment.days is None or not assessment.fits:
         return []
@@ -79,33 +81,38 @@ def _price_open(assessment: Assessment) -> bool:
 
 
 def _narrowed(assessment: Assessment, unknown: Unknown, widens: dict[str, Any]) -> Narrowed:
-    """The bands of days and dollars once a thing is known."""
+    """The likely days and dollars once a thing is known: the runs drawn again with the band of the
+    step, or of the price, that is left. Failures and risks stay what they are."""
     after = {name: holds & (name not in unknown.settles) for name, holds in widens.items()}
     whole = np.log(band_factors(assessment.chosen, widens))
-    then = np.log(band_factors(assessment.chosen, after))
-    low, high = unknown.left * then / np.where(whole == 0, 1.0, whole)
+    left = np.log(band_factors(assessment.chosen, after))
+    low, high = unknown.left * left / np.where(whole == 0, 1.0, whole)
     days = assessment.days or 0.0
     run = DaysBand(
         days=days,
         days_low=days * ((assessment.days_low or 0.0) / days) ** float(low),
         days_high=days * ((assessment.days_high or 0.0) / days) ** float(high),
     )
-    money = cost_band(assessment.cost, run, priced=unknown.prices)
-    now_days = (assessment.days_low, assessment.days_high)
-    now_cost = (assessment.cost_usd_low, assessment.cost_usd_high)
+    money = assessment.cost
+    if unknown.prices and money is not None:
+        money = at_one_price(money)
+    now, then = assessment.likely, with_bands(assessment, run, money).likely
     return Narrowed(
         what=unknown.what,
         narrows=max(
-            _narrowing(now_days, (run.days_low, run.days_high)), _narrowing(now_cost, money)
+            _narrowing((now.days_low, now.days_high), (then.days_low, then.days_high)),
+            _narrowing(
+                (now.cost_usd_low, now.cost_usd_high), (then.cost_usd_low, then.cost_usd_high)
+            ),
         ),
-        days_low=run.days_low,
-        days_high=run.days_high,
-        cost_usd_low=money.cost_usd_low,
-        cost_usd_high=money.cost_usd_high,
+        days_low=then.days_low,
+        days_high=then.days_high,
+        cost_usd_low=then.cost_usd_low,
+        cost_usd_high=then.cost_usd_high,
     )
 
 
-def _narrowing(now: Sequence[Known], then: Sequence[Known] | CostBand) -> float:
+def _narrowing(now: tuple[Known, Known], then: tuple[Known, Known]) -> float:
     """Share of the width of a band that another leaves out; 0 where there is none."""
     (low_now, high_now), (low, high) = now, then
     if low is None or high is None or low_now is None or high_now is None:

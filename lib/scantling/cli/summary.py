@@ -22,6 +22,7 @@ from ..verdict.verdicts import met
 from . import texts
 from .tables import DIM, LABEL, Look, bare, figures, print_rows
 
+SAID = 0.001  # of a step, below which no faster plan is named
 _COLOURS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}
 _HEADLINE: tuple[FigureKey, ...] = (
     "likely.days",
@@ -205,7 +206,8 @@ def _named_lines(result: Result, width: int) -> dict[str, str]:
     fastest = result["fastest"]
     if fastest and fastest["plan"] != result["plan"]:
         gain = 1 - fastest["step_s"] / result["step_s"]
-        rows["Fastest"] = texts.fastest(short(fastest["plan"]), gain)
+        if gain >= SAID:
+            rows["Fastest"] = texts.fastest(short(fastest["plan"]), gain)
     if result["sites"]:
         rows["Sites"] = texts.sites(result["sites"])
     return rows

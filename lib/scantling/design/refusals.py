@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from ..base.errors import DesignError, closest
 from ..base.typed import currency
-from ..catalogue import accelerator, fabric, failure_preset, node, storage
+from ..catalogue import accelerator, accelerators, fabric, failure_preset, node, storage
 from ..catalogue.models.entries import entry
 from ..catalogue.stacks import named_stack
 from .fields import FieldFacts
@@ -33,6 +33,13 @@ OTHER_NAMES = {
     "deadline_days": ("deadline", "days"),
     "budget_usd": ("budget", "max_cost"),
 }
+
+# where a design names a second kind of chip
+ONE_KIND = (
+    "one kind of accelerator for a job, each replica as fast as the next. Write a design for each "
+    "kind, with its share of the tokens, and set them side by side: scantling compare A.yaml B.yaml"
+    "; to choose between kinds: scantling sweep FILE cluster.accelerator=h100-sxm,a100-80-sxm"
+)
 
 
 def all_errors(
@@ -80,6 +87,8 @@ def _refusal(fault: ErrorDetails, root: type[BaseModel]) -> DesignError:
     if isinstance(refusal, DesignError):
         return refusal.at(field) if field else refusal
     around = fields_at(root, path[:-1])
+    if _second_kind(path, fault):
+        return DesignError(field, fault.get("input"), ONE_KIND, problem="names several kinds")
     if fault["type"] == "extra_forbidden":
         nearest = _nearest(path, around, root)
         problem = "there is no such field"
@@ -94,6 +103,20 @@ def _refusal(fault: ErrorDetails, root: type[BaseModel]) -> DesignError:
         allowed = f"a mapping of {names}" if names else "a text or a mapping"
         return DesignError(field, value, allowed, problem="is not a mapping")
     return DesignError(field, value, problem=fault["msg"].rstrip(".").lower())
+
+
+def _second_kind(path: tuple[str, ...], fault: ErrorDetails) -> bool:
+    """Whether a fault is a second kind of accelerator: a list of them or of clusters, one of a site
+    or of a part, or a number of each."""
+    match path:
+        case ("cluster",) | ("cluster", "accelerator"):
+            return isinstance(fault.get("input"), list)
+        case ("cluster", "sites" | "delivery", _, "accelerator"):
+            return True
+        case ("cluster", "accelerator", _):
+            given = fault.get("input")
+            return isinstance(given, dict) and bool(given.keys() & accelerators().keys())
+    return False
 
 
 def _wanted(facts: FieldFacts) -> str:

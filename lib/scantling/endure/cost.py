@@ -1,6 +1,7 @@
 """What a run costs: device-hours, dollars with their date, energy, carbon, and the share that
 failures burn."""
 
+from dataclasses import replace
 from math import erf, exp, log, sqrt
 from typing import NamedTuple, TypedDict
 
@@ -66,6 +67,18 @@ class Cost(Record):
     carbon_kg: dict[str, Column]
     carbon_source: str
     assumed: tuple[Assumed, ...]
+
+
+def at_one_price(cost: Cost) -> Cost:
+    """The cost where the price of a device-hour is known."""
+    price = cost.usd_per_device_hour
+    return replace(
+        cost,
+        usd_per_device_hour_low=price,
+        usd_per_device_hour_high=price,
+        cost_usd_low=cost.cost_usd,
+        cost_usd_high=cost.cost_usd,
+    )
 
 
 class CostFigures(TypedDict):

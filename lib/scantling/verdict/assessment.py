@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from ..base.records import Assumed, Known, Lines
+from ..base.show import percent
 from ..catalogue.stacks import Switch, software_switches
 from ..design.design import Design
 from ..design.resolved import Phase, Resolved
@@ -28,6 +29,11 @@ class Alternative(NamedTuple):
 
     plan: str
     longer: float
+
+    @property
+    def apart(self) -> str:
+        """The step beside the chosen plan's: a step 6.2 % longer, or shorter."""
+        return f"a step {percent(abs(self.longer))} {'shorter' if self.longer < 0 else 'longer'}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

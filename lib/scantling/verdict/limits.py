@@ -179,10 +179,9 @@ def tight(assessment: Assessment) -> Iterator[str]:
             line += f"; no plan of the space stays below it{under_pins(fullest)}"
         else:
             other = fullest.alternative(row)
-            line += (
-                f"; the fastest plan below {safe} ({other.plan}) has a step "
-                f"{percent(other.longer)} longer"
-            )
+            line += f"; the fastest plan below {safe} ({other.plan}) has {other.apart}"
+            if fullest.search.run_by_none(np.array([row]))[0]:
+                line += ", and no framework with a launch kit runs it"
     yield line
 
 
@@ -241,7 +240,7 @@ def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
         other = chosen.alternative(row)
         yield (
             f"{line}; the fastest plan that uses more ({other.plan}: {by_plan[row]:,.0f} devices) "
-            f"has a step {percent(other.longer)} longer"
+            f"has {other.apart}"
         )
 
 

@@ -364,7 +364,28 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
         cost_at_risk_usd=clean(at_risk(money, ends)),
         energy_kwh=clean(money and money.energy_kwh),
     )
+    return drawn(assessment)
+
+
+def drawn(assessment: Assessment) -> Assessment:
+    """The assessment with runs drawn from what stands in it."""
     return replace(assessment, drawn=DrawnRuns(partial(drawn_runs, assessment)))
+
+
+def with_bands(assessment: Assessment, run: DaysBand, money: Cost | None) -> Assessment:
+    """The assessment with other bands of days and price, and runs drawn from these."""
+    ends = cost_band(money, run)
+    return drawn(
+        replace(
+            assessment,
+            days=run.days,
+            days_low=run.days_low,
+            days_high=run.days_high,
+            cost=money,
+            cost_usd_low=ends.cost_usd_low,
+            cost_usd_high=ends.cost_usd_high,
+        )
+    )
 
 
 def drawn_runs(assessment: Assessment) -> Promise | None:
@@ -422,20 +443,17 @@ def oom_chance(resolved: Resolved, phases: Sequence[Chosen]) -> float:
     return max(one.oom_probability for one in phases)
 
 
-def cost_band(money: Cost | None, run: DaysBand, priced: bool = False) -> CostBand:
-    """80 % band of the cost: the band of days and the spread of prices (none where `priced`),
-    independent, their logs added in quadrature."""
+def cost_band(money: Cost | None, run: DaysBand) -> CostBand:
+    """80 % band of the cost: the band of days and the spread of prices, independent, their logs
+    added in quadrature."""
     cost_usd = clean(money and money.cost_usd)
     if money is None or run.days is None or run.days_low is None or run.days_high is None:
         return CostBand(None, None)
     if not cost_usd:  # a device-hour that costs nothing has no spread
         nothing = cost_usd if run.days else run.days
         return CostBand(nothing, nothing)
-    low_price, high_price = money.cost_usd_low, money.cost_usd_high
-    if priced:
-        low_price = high_price = cost_usd
-    low = hypot(log(run.days_low / run.days), log(low_price / cost_usd))
-    high = hypot(log(run.days_high / run.days), log(high_price / cost_usd))
+    low = hypot(log(run.days_low / run.days), log(money.cost_usd_low / cost_usd))
+    high = hypot(log(run.days_high / run.days), log(money.cost_usd_high / cost_usd))
     return CostBand(cost_usd * exp(-low), cost_usd * exp(high))
 
 

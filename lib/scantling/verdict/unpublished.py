@@ -180,6 +180,6 @@ def _all_on_device(chosen: Chosen) -> str:
         return ""
     other = chosen.alternative(row)
     return (
-        f"; {other.plan}, with all of it on the device, has as much headroom and a step "
-        f"{percent(other.longer)} longer (plan.offload none takes it)"
+        f"; {other.plan}, with all of it on the device, has as much headroom and {other.apart} "
+        "(plan.offload none takes it)"
     )
