@@ -337,6 +337,21 @@ def test_a_field_by_which_a_constraint_is_judged_has_an_effect():
     assert not any("pod_devices" in line for line in inert(a))
 
 
+@pytest.mark.parametrize("devices, dear", [(98_304, True), (4096, False)])
+def test_what_failures_take_is_offered_back(devices, dear):
+    """Where failures take half of a run that nothing forbids, what is offered saves as much as
+    going on without a lost replica would; where they take 2 %, no restart is sold."""
+    design = made(DENSE, cluster={"devices": devices}, job={"global_batch": 6144})
+    a = sc.assess(design)
+    assert (1 - a.goodput > 0.1) == dear
+    offered = a.as_dict()["saving"]
+    if not dear:
+        assert offered is None or "reliability" not in " ".join(offered["set"])
+        return
+    going_on = sc.assess(design.change({"reliability.recovery": "replica"}))
+    assert offered["likely"]["cost_usd"] <= going_on.likely.cost_usd < a.likely.cost_usd
+
+
 def test_another_plan_is_longer_or_shorter_never_less_than_nothing_longer():
     """A tight plan that a framework runs is chosen over a faster one that none runs: the line on it
     says shorter, and why it was not taken."""

@@ -414,11 +414,16 @@ def recovery_changes(assessment: Assessment) -> Iterator[Change]:
     lost = bool(late) and all(float(m.value) * assessment.goodput <= float(m.limit) for m in late)
     yield from _ceilings_of_saves(assessment, missed)
     if lost or OVERLAP in missed or helped(missed, Remedy.SAVES):
-        yield from _cadence(assessment)
-        yield from _stores(assessment.resolved.cluster)
-        yield from _better_saves()
-        yield from _going_on(assessment)
+        yield from less_lost(assessment)
     yield from _spares(assessment.endurance, missed, late=bool(late))
+
+
+def less_lost(assessment: Assessment) -> Iterator[Change]:
+    """Saves, restarts and ways of going on by which failures cost less."""
+    yield from _cadence(assessment)
+    yield from _stores(assessment.resolved.cluster)
+    yield from _better_saves()
+    yield from _going_on(assessment)
 
 
 def _going_on(assessment: Assessment) -> Iterator[Change]:

@@ -4,7 +4,7 @@ the days and touches nothing that was asked for."""
 from ..catalogue.words import StepPart
 from ..verdict.assessment import Assessment
 from ..verdict.result import Saving
-from .candidates import WHOLE, device_change, site_changes
+from .candidates import WHOLE, device_change, less_lost, site_changes
 from .trials import Trials, Tried
 
 WORTH = 0.10  # share of cost or time that is worth the first line
@@ -15,9 +15,10 @@ _ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart
 
 def saving(assessment: Assessment) -> Saving | None:
     """The change that saves most dollars (days, where nothing is dear) of a design that may be run:
-    a batch that its devices can share, or fewer devices within its deadline (in no more days, where
-    none is stated). None where none saves more than WORTH, without tokens, and where the design's
-    own arithmetic leaves no room for it.
+    a batch that its devices can share, fewer devices within its deadline (in no more days, where
+    none is stated), or, where failures take more than WORTH of it, saves, restarts and ways of
+    going on by which they cost less. None where none saves more than WORTH, without tokens, and
+    where the design's own arithmetic leaves no room for it.
 
     share : of the dollars, or of the days where no price is known or the days gain more.
     """
@@ -26,6 +27,8 @@ def saving(assessment: Assessment) -> Saving | None:
     tried = Trials(assessment)
     tried.judge(change for change in site_changes(assessment) if change.kind == WHOLE)
     fewer_devices(tried)
+    if 1 - assessment.goodput > WORTH:
+        tried.judge(less_lost(assessment))
     before = tried.before
     gains = [(share_saved(before, t), t) for t in tried if _keeps(before, t)]
     gains.sort(key=lambda gain: -gain[0])
