@@ -2,6 +2,7 @@
 together."""
 
 from math import log
+from zlib import crc32
 
 import numpy as np
 from scantling.advise import recovery
@@ -39,18 +40,17 @@ def promise(assessment: Assessment) -> Promise | None:
     if not a.phases or a.days is None or a.days_low is None or a.days_high is None:
         return None
     s = site_of(a)
-    rng = np.random.default_rng(SEED)
-    days = a.days * _between(rng, a.days_low, a.days, a.days_high)
-    lost = _failures(s, rng) / DAY_S
+    days = a.days * _between(_stream("step"), a.days_low, a.days, a.days_high)
+    lost = _failures(s, _stream("failures")) / DAY_S
     start = sum(s.e.first_step_s.values()) / DAY_S
     run = days + lost - lost.mean() + start
     drawn = [x for x in risks(s).rows if adds(x) and x.id not in DRAWN]
-    struck = [rng.random(DRAWS) < x.likelihood for x in drawn]
+    struck = [_stream(x.id).random(DRAWS) < x.likelihood for x in drawn]
     late = np.zeros(DRAWS)
     for hit, risk in zip(struck, drawn):
         late = late + hit * risk.impact_days
     total = run + late
-    cost = _cost(s, rng, run, struck, drawn)
+    cost = _cost(s, run, struck, drawn)
     constraints = a.resolved.constraints
     days_mean, days_p10, days_p50, days_p90 = _spread(total)
     cost_mean, cost_p10, cost_p50, cost_p90 = _spread(cost)
@@ -78,9 +78,13 @@ def promise(assessment: Assessment) -> Promise | None:
     )
 
 
-def _cost(
-    s: Site, rng: np.random.Generator, days: Array, struck: list[Array], drawn: list[Risk]
-) -> Array | None:
+def _stream(name: str) -> np.random.Generator:
+    """The random numbers of one thing that is drawn: the same in every design, whatever else is
+    drawn, so that two designs differ by what they are and not by their draws."""
+    return np.random.default_rng([SEED, crc32(name.encode())])
+
+
+def _cost(s: Site, days: Array, struck: list[Array], drawn: list[Risk]) -> Array | None:
     """Dollars of each drawn run: its days at a drawn price, and the dollars of the risks that
     struck; None without a price."""
     cost = s.cost
@@ -91,7 +95,7 @@ def _cost(
         cost.usd_per_device_hour,
         cost.usd_per_device_hour_high,
     )
-    dollars: Array = days * s.run.usd_per_day * _between(rng, low, mid, high)
+    dollars: Array = days * s.run.usd_per_day * _between(_stream("price"), low, mid, high)
     of_risks = np.zeros(DRAWS)
     for hit, risk in zip(struck, drawn):
         of_risks = of_risks + hit * (risk.impact_usd or 0.0)
