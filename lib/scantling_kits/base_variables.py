@@ -16,6 +16,7 @@ from .xla_flags import XLA_FLAGS
 JAX: Lines = ("maxtext",)
 ALL: Lines = (*TORCHES, *JAX)
 JAX_MEMORY = 0.92  # share of the device memory that JAX takes at the start
+SLINGSHOT_SITES = "user guides of Isambard-AI (NCCL) and of CSCS's Alps (NCCL)"
 CLOUD_PLUGINS = {"tcpx": "GPUDirectTCPX_v7", "tcpxo": "FasTrak"}  # transport -> NCCL_NET
 NCCL_GUIDE = "NCCL user guide, environment variables"
 RECORDER = "PyTorch, flight recorder (torch.distributed, ProcessGroupNCCL)"
@@ -286,6 +287,40 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         "AWS Libfabric",
         "through the OFI plugin; without it NCCL falls back to TCP",
         "aws-ofi-nccl",
+    ),
+    *of(
+        ALL,
+        on_slingshot,
+        "FI_MR_CACHE_MONITOR",
+        "userfaultfd",
+        "memory that is given back leaves the adapter's cache of registrations without the hooks "
+        "that hang beside NCCL",
+        SLINGSHOT_SITES,
+    ),
+    *of(
+        ALL,
+        on_slingshot,
+        "FI_CXI_DISABLE_HOST_REGISTER",
+        "1",
+        "the adapter's own buffers are not registered with the device, which may wait for a kernel "
+        "that waits for them",
+        SLINGSHOT_SITES,
+    ),
+    *of(
+        ALL,
+        on_slingshot,
+        "FI_CXI_DEFAULT_CQ_SIZE",
+        "131072",
+        "room for the completions of many ranks",
+        SLINGSHOT_SITES,
+    ),
+    *of(
+        ALL,
+        on_slingshot,
+        "NCCL_CROSS_NIC",
+        "1",
+        "rings may leave by one adapter and come in by another: they are on one network",
+        SLINGSHOT_SITES,
     ),
     *of(
         TORCHES,

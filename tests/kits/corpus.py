@@ -264,6 +264,13 @@ PLANS = {
     "dense-captured": spec(
         plan=dict(tp=2, pp=1, cuda_graphs="full", tp_overlap="userbuffer", **Z1)
     ),
+    "user-buffers-by-name": spec(
+        model="llama-3-70b",
+        plan=dict(
+            tp=4, pp=4, cp=2, cp_type="ring", vpp=5, micro_batch=1, tp_overlap="userbuffer", **Z1
+        ),
+        job=dict(seq_len=8192),
+    ),
     "dense-captured-layers": spec(plan=dict(tp=2, pp=2, vpp=1, cuda_graphs="layer", **Z1)),
     "tpu-int8": spec(
         model=DENSE | dict(vocab=32000),

@@ -107,6 +107,9 @@ def judge(kit):
     m = c.model
     if m.multi_latent_attention != (spec["shape"]["attention"] == "mla"):
         raise ValueError("latent attention is built where none is, or the other way round")
+    buffers = m.tp_comm_overlap_cfg
+    if buffers is not None and not {"qkv_fprop", "fc2_dgrad"} <= {*buffers}:
+        raise ValueError("sizes of user buffers without the products that they are of")
     pp, vpp = m.pipeline_model_parallel_size, m.virtual_pipeline_model_parallel_size or 1
     blocks = m.num_layers // spec["shape"]["layers"]  # that stand for a layer of the design
     if pattern := getattr(m, "hybrid_layer_pattern", None):

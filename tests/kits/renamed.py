@@ -108,7 +108,10 @@ def used_by(kit: Path) -> Iterator[Used]:
                 yield Used(file.name, option)
         if file.name == "bridge.overrides":
             for line in file.read_text().splitlines():
-                yield Used(file.name, line.partition("=")[0].rpartition(".")[2])
+                key, _, value = line.partition("=")
+                yield Used(file.name, key.rpartition(".")[2])
+                if key == "model.tp_comm_overlap_cfg":  # a name of the framework's own
+                    yield Used(file.name, value.strip("'"))
         if file.name in ("maxtext.yml", "accelerate.yaml"):
             yield from (Used(file.name, key) for key in keys(file.read_text()))
         if file.name == "ds_config.json":
@@ -157,7 +160,7 @@ def gone(used: Iterable[Used], old: set[str], new: set[str]) -> Iterator[Used]:
 
 
 def sample() -> Iterator[Used]:
-    """Names that kits of a dense model, of experts and of latent attention use."""
+    """Names that kits of dense models, of experts and of latent attention use."""
     sys.path.insert(0, str(Path(__file__).parent))
     sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
     import tempfile
@@ -167,14 +170,18 @@ def sample() -> Iterator[Used]:
     from scantling.base.errors import DesignError
     from scantling_kits import FRAMEWORKS, kits, write
 
+    overlapped = dict(tp=4, pp=4, cp=2, vpp=5, micro_batch=1, tp_overlap="userbuffer")
     plans = (
         (DENSE, dict(tp=2, pp=2, sharding="zero1")),
+        ("llama-3-70b", dict(sharding="zero1", **overlapped)),
         (DENSE, dict(tp=1, pp=1, sharding="zero3", recompute="full")),
         (MOE, dict(tp=1, pp=1, ep=8, sharding="zero3")),
         (MLA, dict(tp=1, pp=1, ep=8, sharding="zero1")),
     )
     for model, plan in plans:
-        assessment = assess(Design.from_data(spec(model=model, plan=plan) | {"name": "x"}))
+        job = dict(seq_len=8192) if model == "llama-3-70b" else {}
+        data = spec(model=model, plan=plan, job=job)
+        assessment = assess(Design.from_data(data | {"name": "x"}))
         for to in FRAMEWORKS:
             with tempfile.TemporaryDirectory() as folder:
                 try:

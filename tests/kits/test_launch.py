@@ -855,7 +855,7 @@ def test_each_fabric_has_its_own_variables_and_no_others(small):
         "rocev2-400": {"NCCL_IB_TIMEOUT", "NCCL_IB_QPS_PER_CONNECTION"},
         "efa-v2": {"FI_PROVIDER", "FI_EFA_USE_HUGE_PAGE"},
         "gcp-tcpxo": {"NCCL_NET"},
-        "slingshot11": {"NCCL_NET", "FI_CXI_ATS"},
+        "slingshot11": {"NCCL_NET", "FI_CXI_ATS", "NCCL_CROSS_NIC"},
         "eth-100": set(),
     }
     alone = replace(launch, devices=8)

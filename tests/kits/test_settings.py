@@ -273,6 +273,46 @@ def environment(data, to="megatron-bridge"):
     return {v["name"]: v["value"] for v in json.loads(files["plan.json"])["environment"]}
 
 
+@pytest.mark.parametrize(
+    ("model", "chip", "precision", "degrees", "name"),
+    [
+        ("llama-3-70b", "h100-sxm", "bf16", (4, 4, 2), "bf16_h100_h8192_tp4_mbs1_seqlen8192"),
+        ("llama-3-70b", "h100-sxm", "fp8-current", (4, 8, 1), "fp8_h100_h8192_tp4_mbs1_seqlen8192"),
+        ("llama-3-70b", "b200-sxm", "mxfp8", (2, 4, 1), "fp8_b200_h8192_tp2_mbs1_seqlen8192"),
+        (
+            "llama-3.1-405b",
+            "gb300-nvl72",
+            "bf16",
+            (2, 8, 1),
+            "bf16_b200_h16384_tp4_cp2_mbs1_seqlen8192",
+        ),
+        (
+            "llama-3.1-405b",
+            "h100-sxm",
+            "fp8-current",
+            (8, 8, 2),
+            "fp8_h100_h16384_tp8_cp2_mbs1_seqlen8192",
+        ),
+        ("llama-3-70b", "h100-sxm", "bf16", (8, 4, 1), ""),
+    ],
+)
+def test_user_buffers_have_the_sizes_that_the_makers_name(model, chip, precision, degrees, name):
+    """perf_recipes/llama of megatron-bridge 0.6.2: cfg.comm_overlap.tp_comm_overlap_cfg, by chip,
+    number format and degrees (tp, pp, cp); none with eight ranks for a width of 8,192, where the
+    kit says that Transformer Engine's own sizes hold."""
+    tp, pp, cp = degrees
+    job = dict(precision=precision, seq_len=8192, global_batch=256)
+    data = published(model, chip, "26.08", job, tp=tp, pp=pp, cp=cp, tp_overlap="userbuffer")
+    del data["job"]["routing"]
+    files = kits(assess(Design.from_data(data | {"name": "x"})), "megatron-bridge", "slurm")
+    written = dict(line.split("=", 1) for line in files["bridge.overrides"].splitlines())
+    assert written["model.tp_comm_overlap"] == "true"
+    found = written.get("model.tp_comm_overlap_cfg", "").strip("'")
+    assert found == (f"userbuffers_{name}" if name else "")
+    said = "none by name for a width of 8,192 with tp 8" in files["assumptions.md"]
+    assert said == (not name)
+
+
 def test_the_environment_is_that_of_deepseek_v3_s_own_recipe():
     """deepseek_v3_pretrain_256gpu_gb200_fp8mx_config of megatron-bridge 0.6.2: env_vars, but for
     the choice of deterministic kernels, which costs speed and which no design asks for."""

@@ -10,7 +10,7 @@ from scantling.catalogue.models.shape import Model
 from ..launch_plan import Domain, Gap, Install, Knobs, LaunchPlan
 from ..render import source
 from ..values import RunValues
-from . import megatron, megatron_core as core
+from . import megatron, megatron_core as core, user_buffers
 from .bridge_overrides import overrides
 from .common import constants_note
 
@@ -39,6 +39,7 @@ def notes(launch: LaunchPlan) -> list[str]:
     out += megatron.router_note(launch, "model.moe_router_topk_scaling_factor")
     out += megatron.dispatcher_note(launch)
     out += megatron.formats_note(launch)
+    out += user_buffers.default_sizes_note(launch)
     attention = "" if core.low_attention(launch) else core.attention_words(launch, "")
     if options := core.options_note(launch, core.unset_options(launch, attention)):
         out.append(options)

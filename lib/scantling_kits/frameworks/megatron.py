@@ -245,6 +245,12 @@ def notes(launch: LaunchPlan) -> list[str]:
     out += router_note(launch, "--moe-router-topk-scaling-factor")
     out += dispatcher_note(launch)
     out += formats_note(launch)
+    if core.overlaps_tensor_products(launch):
+        out.append(
+            "Products overlap with the sizes of user buffers that Transformer Engine has by "
+            "default: Megatron-LM has none by name (--tp-comm-overlap-cfg FILE); megatron-bridge "
+            "has, for the makers' recipes."
+        )
     out.append(
         "The loss is Megatron's own fused kernel: 0.19.2 refuses Transformer Engine's, which "
         "Megatron-Bridge's recipes take, for its stability."

@@ -12,7 +12,7 @@ from scantling.catalogue.words import Precision, Sharding
 
 from ..launch_plan import LaunchPlan
 from ..recipe_settings import Chosen, Setting, Value, always
-from . import megatron_core as core
+from . import megatron_core as core, user_buffers
 
 BRIDGE_SINCE = "0.3.0"  # the first release whose wheel has the options of core 0.16
 
@@ -588,6 +588,15 @@ OPTIONS: tuple[Setting, ...] = (
         "bf16",
         "gradients are sent in bf16, as the step counts; they are summed in fp32",
         "distributed_data_parallel_config.py; recipes of Nemotron-3 Ultra",
+    ),
+    of_bridge(
+        "0.3.0",
+        user_buffers.named,
+        "model.tp_comm_overlap_cfg",
+        user_buffers.name_of,
+        "multiprocessors and splits of the products that overlap their collectives, as the makers "
+        "have them by chip, width, tp, sequence and micro-batch",
+        "training/comm_overlap.py; recipes: 40 of 40 of Llama with tensor parallelism",
     ),
     of_bridge(
         "0.6.0",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ def config(overrides: list[str]) -> Any:
     from megatron.bridge.models.hybrid.hybrid_provider import HybridModelProvider
     from megatron.bridge.models.mla_provider import MLAModelProvider
     from megatron.bridge.recipes.common import _pretrain_common
+    from megatron.bridge.training import comm_overlap
     from megatron.bridge.training.mixed_precision import get_mixed_precision_config
     from megatron.bridge.training.utils.omegaconf_utils import process_config_with_overrides
     from megatron.core.activations import squared_relu
@@ -51,8 +53,12 @@ def config(overrides: list[str]) -> Any:
         cfg.optimizer.exp_avg_dtype = cfg.optimizer.exp_avg_sq_dtype = torch.bfloat16
     if (HERE / "quantization.yaml").exists():  # products that keep another format, by name
         cfg.model.quant_recipe = load_quantization_recipe(str(HERE / "quantization.yaml"))
+    if "model.tp_comm_overlap_cfg" in given:  # sizes of user buffers, by the framework's name
+        sizes = getattr(comm_overlap, given["model.tp_comm_overlap_cfg"].strip("'"))
+        cfg.model.tp_comm_overlap_cfg = {k: v for k, v in asdict(sizes).items() if v is not None}
     cfg.mixed_precision = get_mixed_precision_config(given["mixed_precision"].strip("'"))
-    rest = [line for line in overrides if not line.startswith("mixed_precision=")]
+    by_name = ("mixed_precision=", "model.tp_comm_overlap_cfg=")
+    rest = [line for line in overrides if not line.startswith(by_name)]
     return process_config_with_overrides(cfg, cli_overrides=rest)
 
 

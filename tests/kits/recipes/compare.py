@@ -255,6 +255,8 @@ def flat(settings: Mapping[str, Any]) -> dict[str, Any]:
     if (out.get("model.tensor_model_parallel_size") or 1) == 1:  # nothing to overlap or to split
         out = {name: v for name, v in out.items() if not name.startswith("model.tp_comm_overlap")}
         out.pop("model.sequence_parallel", None)
+    if not out.get("model.tp_comm_overlap"):  # sizes of what is off
+        out.pop("model.tp_comm_overlap_cfg", None)
     if (out.get("model.context_parallel_size") or 1) == 1:
         out.pop("model.cp_comm_type", None)
     if not out.get("ddp.use_megatron_fsdp"):
@@ -277,9 +279,10 @@ def of_kit(
     for name, text in given.items():
         section, _, key = name.partition(".")
         sections.setdefault(section, {})[key] = yaml.safe_load(text)
-    sections.setdefault("model", {})["apply_rope_fusion"] = sections["model"].get(
-        "apply_rope_fusion"
-    )
+    model = sections.setdefault("model", {})
+    model["apply_rope_fusion"] = model.get("apply_rope_fusion")
+    if buffers := model.get("tp_comm_overlap_cfg"):  # by name, as the kit's script finds them
+        model["tp_comm_overlap_cfg"] = first["user_buffers"][buffers]
     out = flat(sections)
     plan = json.loads(files["plan.json"])
     if plan["optimizer"] == "adamw-bf16":

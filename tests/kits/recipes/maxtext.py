@@ -99,6 +99,8 @@ def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
         "sharding": "zero3",
         "offload": "optimizer" if s.get("optimizer_memory_host_offload") else "none",
     }
+    if cp > 1:
+        plan["cp_type"] = "all-gather"
     policy = s.get("remat_policy", "full")
     if policy == "custom":
         names = [word for word, place in s.items() if place == "offload" and word in MODULES]
@@ -107,7 +109,7 @@ def data_of(row: Mapping[str, Any]) -> dict[str, Any]:
             modules = dict.fromkeys(MODULES[word] for word in names)
             plan["activation_offload"] = {"modules": [*modules]}
     else:
-        plan["remat_policy"] = policy
+        plan["remat"] = policy
     if moe:
         plan |= {"ep": number(s.get("ici_expert_parallelism")), "etp": tp}
         if int(s.get("ici_expert_parallelism", 1)) == -1:

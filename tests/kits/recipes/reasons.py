@@ -39,7 +39,6 @@ BRIDGE = (
     Reason("model.hetereogenous_dist_checkpoint", "how checkpoints of unlike layers are written"),
     Reason("model.async_tensor_model_parallel_allreduce", "an old word; on by itself"),
     Reason("model.overlap_p2p_comm|model.batch_p2p_comm", "comm_overlap sets it by itself"),
-    Reason("model.tp_comm_overlap_cfg", "sizes of user buffers, measured for one width and chip"),
     Reason("model.tp_comm_bootstrap_backend", "the default of comm_overlap"),
     Reason("model.moe_hybridep_num_sms", "16 or 128 in some recipes: " + MEASURED),
     Reason("model.moe_(deepep|flex_dispatcher)_num_sms", MEASURED),

@@ -103,6 +103,9 @@ class Provider(Record):
     def to_megatron_model_config(self, *args: Any, **values: Any) -> Record:
         return Provider()
 
+    def get_model_config(self, *args: Any, **values: Any) -> Record:  # after 0.6.2
+        return Provider()
+
     def finalize(self) -> None:
         return None
 
@@ -211,14 +214,21 @@ PRESETS = (
 
 
 def base() -> dict[str, Any]:
-    """What a kit's script starts from: the common recipe, and the presets of number formats."""
+    """What a kit's script starts from: the common recipe, the presets of number formats, the sizes
+    of user buffers by name."""
     common = importlib.import_module("megatron.bridge.recipes.common")
     formats = importlib.import_module("megatron.bridge.training.mixed_precision")
+    overlap = importlib.import_module("megatron.bridge.training.comm_overlap")
     return {
         "base": {
             section: plain(value) for section, value in vars(common._pretrain_common()).items()
         },
         "presets": {name: plain(vars(formats)[name]()) for name in PRESETS},
+        "user_buffers": {
+            name: plain(value)
+            for name, value in vars(overlap).items()
+            if name.startswith("userbuffers_")
+        },
     }
 
 
