@@ -154,15 +154,15 @@ def of_bridge(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in p.stdout.splitlines()]
 
 
-def graphs(model: Mapping[str, Any]) -> str:
-    """The design's word for a recipe's captured graphs."""
+def graphs(model: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the design says a recipe's captured graphs: their modules by name, or all of them."""
     impl = model.get("cuda_graph_impl") or "none"
     scope = model.get("cuda_graph_modules") or model.get("cuda_graph_scope") or []
     if impl == "full_iteration" or "full_iteration" in scope:
-        return "full"
+        return {"cuda_graphs": "full"}
     if impl == "none":
-        return "none"
-    return "layer" if not scope or {"attn", "mamba"} & {*scope} else "router"
+        return {"cuda_graphs": "none"}
+    return {"graph_modules": [*scope]} if scope else {"cuda_graphs": "layer"}
 
 
 def data_of(name: str, settings: Mapping[str, Any]) -> dict[str, Any] | str:
@@ -189,8 +189,7 @@ def data_of(name: str, settings: Mapping[str, Any]) -> dict[str, Any] | str:
         "offload": "none",
         "recompute": "full" if granularity == "full" else "selective" if selective else "none",
         "gradients": "fp32" if ddp.get("grad_reduce_in_fp32") else "bf16",
-        "cuda_graphs": graphs(m),
-    }
+    } | graphs(m)
     muon = "muon" in settings["optimizer"]["optimizer"]
     plan["sharding"] = "zero3" if ddp.get("use_megatron_fsdp") else "zero1"
     if selective:
