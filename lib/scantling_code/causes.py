@@ -20,6 +20,7 @@ from scantling.physics.step import step_time
 from scantling.verdict.assess import assess
 from scantling.verdict.assessment import Assessment
 
+from .answers import Answer
 from .provenance import MODEL, Moved, by_name, near
 from .snapshot import KEYS, State, same, state
 
@@ -102,14 +103,16 @@ def with_interaction(before: State, whole: Deltas, causes: Sequence[Cause]) -> t
     return (*causes, Cause(name=INTERACTION, changes=(), verdict="", refused="", deltas=rest))
 
 
-def of_inputs(before: State, now: Assessment, moved: Sequence[Moved]) -> list[Cause]:
+def of_inputs(before: State, now: Answer, moved: Sequence[Moved]) -> list[Cause]:
     """What each row and constant that moved does to a design between a state that is recorded and
     now, behind what other data and the program do. They interact (`with_interaction`).
 
     before : the figures as recorded. moved : what differs between its inputs and those of now, with
     the values as they were. Each is moved alone, from a design under all of them as they were;
-    nothing where some of those can be no row's.
+    nothing where some of those can be no row's, and of a design that tunes a trained model.
     """
+    if not isinstance(now, Assessment):
+        return []
     movable = [one for one in moved if one.fields or one.constants]
     if not movable:
         return []

@@ -11,18 +11,14 @@ from typing import Any
 
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import read_text
-from scantling.base.plugins import function
 from scantling.base.quantities.quantity import show
 from scantling.base.records import Known, record
 from scantling.base.show import percent
 from scantling.design import file as design_yaml
 from scantling.design.design import Design
-from scantling.design.methods import PLANNER, is_posttraining, method_of
-from scantling.verdict.assess import assess
-from scantling.verdict.assessment import Assessment
-from scantling.verdict.limits import unfit, violations
-from scantling.verdict.verdicts import VERDICTS, met, without_lead
+from scantling.verdict.verdicts import VERDICTS, met
 
+from .answers import Answer, answered, reasons
 from .causes import Cause, between_states, of_inputs, with_interaction
 from .diff import changes, said
 from .lock import ENDING, Lock, lock_path, read_lock
@@ -168,16 +164,14 @@ def check_one(path: str, rules: Rules) -> Checked:
     locked = lexists(lock_file)
     try:
         design = Design.read(path)
-        if is_posttraining(design):
-            return _posttrained(path, design, rules, locked)
-        assessment = assess(design)
+        answer = answered(design)
     except DesignError as error:
         finding = Finding(kind=Kind.REFUSED, text=_short(error, path), field=error.field)
         return Checked(path=path, verdict="", findings=(finding,), locked=locked)
-    now = state(assessment)
+    now = state(answer)
     findings: list[Finding] = []
     if not met(now.verdict):
-        findings.append(Finding(kind=Kind.CONSTRAINT, text=_verdict(assessment)))
+        findings.append(Finding(kind=Kind.CONSTRAINT, text=_verdict(answer)))
     if not locked:
         if rules.locked:
             text = f"has no lock; scantling lock {plain(path, 200)} writes one"
@@ -193,22 +187,8 @@ def check_one(path: str, rules: Rules) -> Checked:
         text = f"was changed since it was locked ({asked or 'a file that it names'})"
         findings.append(Finding(kind=Kind.STALE, text=text))
     else:
-        findings += _moved(recorded, assessment, rules.tolerance)
+        findings += _moved(recorded, answer, rules.tolerance)
     return Checked(path=path, verdict=now.verdict, findings=tuple(findings), locked=True)
-
-
-def _posttrained(path: str, design: Design, rules: Rules, locked: bool) -> Checked:
-    """A design that tunes a trained model, before its constraints: it has no lock."""
-    answer = function(PLANNER)(design)
-    findings: list[Finding] = []
-    if not met(answer.verdict):
-        text = f"{VERDICTS[answer.verdict].name}: {_listed([*map(without_lead, answer.limits)])}"
-        findings.append(Finding(kind=Kind.CONSTRAINT, text=text))
-    if locked or rules.locked:
-        text = f"is {method_of(design)}, and locks are of pre-training alone"
-        kind = Kind.REFUSED if locked else Kind.UNLOCKED
-        findings.append(Finding(kind=kind, text=text, field="job.method"))
-    return Checked(path=path, verdict=answer.verdict, findings=tuple(findings), locked=locked)
 
 
 def _short(error: DesignError, path: str) -> str:
@@ -216,21 +196,20 @@ def _short(error: DesignError, path: str) -> str:
     return str(error).removeprefix(f"{plain(path, 200)}: ")
 
 
-def _verdict(now: Assessment) -> str:
+def _verdict(now: Answer) -> str:
     """The verdict with its reasons."""
-    why = [*unfit(now), *violations(now)] or now.refusal or [VERDICTS[now.verdict].means]
-    return f"{VERDICTS[now.verdict].name}: {_listed([*map(without_lead, why)])}"
+    return f"{VERDICTS[now.verdict].name}: {_listed(reasons(now))}"
 
 
-def _moved(recorded: Lock, assessment: Assessment, tolerance: float) -> Iterator[Finding]:
+def _moved(recorded: Lock, answer: Answer, tolerance: float) -> Iterator[Finding]:
     """What is no longer as the lock has it, with what moved it and by how much of the whole."""
-    before, now = recorded.state, state(assessment)
+    before, now = recorded.state, state(answer)
     keys = [key for key in KEYS if not _same(before.value(key), now.value(key), tolerance)]
     if before.verdict == now.verdict and not keys:
         return
-    what = moved(recorded.inputs, inputs(assessment), assessment.resolved.model)
+    what = moved(recorded.inputs, inputs(answer), answer.resolved.model)
     deltas = between_states(before, now)
-    causes = with_interaction(before, deltas, of_inputs(before, assessment, what))
+    causes = with_interaction(before, deltas, of_inputs(before, answer, what))
     if before.verdict != now.verdict:
         text = f"verdict {VERDICTS[before.verdict].name} → {VERDICTS[now.verdict].name}"
         by = _listed([one.text for one in what])

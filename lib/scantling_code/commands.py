@@ -20,10 +20,10 @@ from scantling.cli.decide import axes_of
 from scantling.cli.options import FILE, JSON, PATH
 from scantling.cli.tables import print_table
 from scantling.plans.space import SPACES
-from scantling.verdict.assess import assess
 from scantling.verdict.verdicts import VERDICTS
 
 from . import reports
+from .answers import answered
 from .causes import Cause, of_inputs
 from .check import Checked, Rules, changed_designs, check as check_paths, designs_under
 from .diff import Difference, between
@@ -73,9 +73,9 @@ def _difference(before: str, after: str) -> Difference:
     one = design_of(before) if one_lock is None else one_lock.state.design
     other = design_of(after) if other_lock is None else other_lock.state.design
     with _led_by(before):
-        base = assess(one)
+        base = answered(one)
     with _led_by(after):
-        now = state(assess(other, like=base))
+        now = state(answered(other, like=base))
     causes: list[Cause] = []
     if one_lock is not None:
         what = moved(one_lock.inputs, inputs(base), base.resolved.model)

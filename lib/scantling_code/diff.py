@@ -16,10 +16,9 @@ from scantling.base.records import Known, record
 from scantling.base.show import NONE, is_number, params, percent, value_text
 from scantling.catalogue.models.hf import config_file
 from scantling.design.design import Design
-from scantling.verdict.assess import assess
-from scantling.verdict.assessment import Assessment
 from scantling.verdict.verdicts import VERDICTS
 
+from .answers import Answer, answered
 from .causes import (
     PROGRAM,
     Cause,
@@ -30,7 +29,7 @@ from .causes import (
     summed,
     with_interaction,
 )
-from .snapshot import KEYS, State, label, state
+from .snapshot import ENGINE, KEYS, OF_ENGINE, State, label, state
 from .sources import companions
 
 CAUSES = 12  # changes up to which each is a cause of its own, else each section
@@ -176,13 +175,13 @@ class Difference:
 
 def diff(before: Design, after: Design) -> Difference:
     """What lies between two designs. Raises DesignError for one that is wrong."""
-    first = assess(before)
-    return between(state(first), first, state(assess(after, like=first)), after)
+    first = answered(before)
+    return between(state(first), first, state(answered(after, like=first)), after)
 
 
 def between(
     before: State,
-    base: Assessment,
+    base: Answer,
     after: State,
     design: Design,
     now: State | None = None,
@@ -190,7 +189,7 @@ def between(
 ) -> Difference:
     """What lies between two states, of which either may be that of a lock.
 
-    base : the assessment of the first design as it is now; its causes count from there.
+    base : the answer to the first design as it is now; its causes count from there.
     design : the second one. now : its state as it is now, where `after` is another. inputs : what
     each moved row and constant does between `before` and `base`, where that is known.
     """
@@ -277,10 +276,10 @@ def _groups(asked: Sequence[Change]) -> Iterator[tuple[str, tuple[Change, ...]]]
         yield section if len(group) > 1 else group[0].path, tuple(group)
 
 
-def _cause(base: Assessment, name: str, group: tuple[Change, ...]) -> Cause:
+def _cause(base: Answer, name: str, group: tuple[Change, ...]) -> Cause:
     """What some changes do alone."""
     try:
-        alone = assess(base.design.change({one.path: one.of for one in group}), like=base)
+        alone = answered(base.design.change({one.path: one.of for one in group}), like=base)
     except DesignError as error:
         return Cause(name=name, changes=group, verdict="", refused=str(error), deltas=nothing())
     deltas = between_states(state(base), state(alone))
@@ -290,7 +289,7 @@ def _cause(base: Assessment, name: str, group: tuple[Change, ...]) -> Cause:
 def _plan_changes(before: State, after: State) -> Iterator[Change]:
     """The fields in which two plans differ."""
     one, other = before.plan or {}, after.plan or {}
-    for field in PLAN:
+    for field in (*PLAN, *(f"{OF_ENGINE}{name}" for name in ENGINE)):
         if one.get(field) != other.get(field):
             a, b = one.get(field), other.get(field)
             yield Change(path=field, before=a, after=b, of=b)

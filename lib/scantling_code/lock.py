@@ -12,10 +12,9 @@ from scantling.base.json import clean
 from scantling.base.records import Known, record
 from scantling.base.show import is_number
 from scantling.design.design import Design
-from scantling.verdict.assess import assess
-from scantling.verdict.assessment import Assessment
 from scantling.verdict.verdicts import VERDICTS
 
+from .answers import Answer, answered
 from .provenance import Inputs, design_hash, digest, inputs, rounded
 from .snapshot import KEYS, Figure, State, state
 from .sources import GIT, named, of_revision
@@ -106,14 +105,12 @@ def _nine(value: Known) -> Known:
 
 def lock(design: Design) -> Lock:
     """The lock of a design as it is now. Raises DesignError for a wrong design."""
-    return lock_of(assess(design))
+    return lock_of(answered(design))
 
 
-def lock_of(assessment: Assessment) -> Lock:
-    """The lock of an assessed design."""
-    return Lock(
-        state=state(assessment), design=design_hash(assessment.design), inputs=inputs(assessment)
-    )
+def lock_of(answer: Answer) -> Lock:
+    """The lock of an answered design."""
+    return Lock(state=state(answer), design=design_hash(answer.design), inputs=inputs(answer))
 
 
 def lock_path(file: str | Path) -> Path:

@@ -24,11 +24,11 @@ from scantling.design import file as design_yaml
 from scantling.design.design import Design
 from scantling.plans.remote import Progress, across
 from scantling.plans.space import space_of
-from scantling.verdict.assess import assess
 
+from .answers import answered
 from .check import designs_under
 from .provenance import design_hash, digest, inputs_hash
-from .snapshot import KEYS, state
+from .snapshot import KEYS, OF_ENGINE, state
 
 CHUNK = 8  # designs that one task takes
 MOST = 100_000  # designs of one table
@@ -233,7 +233,7 @@ def assess_job(job: Job, space: str) -> Row:
         design = Design.from_data(job.data, job.folder)
         if job.varied:
             design = design.change(job.varied)
-        now = state(assess(design, space=space))
+        now = state(answered(design, space=space))
     except DesignError as error:
         return row | {"error": str(error)}
     except Exception as error:  # one design of thousands, whose row says so
@@ -241,6 +241,7 @@ def assess_job(job: Job, space: str) -> Row:
     plan = now.plan or {}
     row |= {"name": now.name, "verdict": now.verdict, "missed": "; ".join(now.missed) or None}
     row |= {f"plan.{x}": plan.get(x, job.varied.get(f"plan.{x}")) for x in PLAN}
+    row |= {name: value for name, value in plan.items() if name.startswith(OF_ENGINE)}
     for key in KEYS:
         figure = now.figures.get(key)
         row[key] = None if figure is None else figure.value

@@ -5,15 +5,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from importlib.metadata import version
 from json import dumps
 from pathlib import Path
 from typing import Any
 
-import scantling
 from scantling import catalogue
 from scantling.base.extensions import folders
 from scantling.base.json import clean
+from scantling.base.plugins import FUNCTIONS, entries
 from scantling.base.records import record
 from scantling.base.show import is_number
 from scantling.catalogue.families import family
@@ -22,11 +23,13 @@ from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import stack
 from scantling.catalogue.words import RENTS
 from scantling.design.design import Design
+from scantling.design.methods import PLANNER
 from scantling.design.resolved import Resolved
 from scantling.physics.constants import OF_MEMORY, Constants
 from scantling.physics.gather import stack_of
 from scantling.verdict.assessment import Assessment
 
+from .answers import Answer
 from .sources import companions
 
 DATA = (".csv", ".json", ".yaml")
@@ -74,13 +77,18 @@ def design_hash(design: Design) -> str:
     return digest([clean(data), files])
 
 
-def inputs(assessment: Assessment) -> Inputs:
-    """The inputs of an assessed design; constants where a plan holds the model."""
+def inputs(answer: Answer) -> Inputs:
+    """The inputs of an answered design; constants where a plan holds the model."""
+    if isinstance(answer, Assessment):
+        constants, package = _constants(answer), {}
+    else:
+        constants = _plain_numbers(answer.core_constants, answer.constants)
+        package = {PLANNER: _code(entries(FUNCTIONS)[PLANNER].module.partition(".")[0])}
     return Inputs(
-        rows=dict(_rows(assessment.resolved)),
-        constants=_constants(assessment),
+        rows=dict(_rows(answer.resolved)),
+        constants=constants,
         tables=_tables(),
-        program=_program(),
+        program=_program() | package,
     )
 
 
@@ -139,8 +147,17 @@ def _constants(assessment: Assessment) -> dict[str, float]:
     """The constants of the main phase's plan."""
     if not assessment.phases:
         return {}
-    constants = by_name(assessment.chosen.case.constants)
-    return {k: rounded(float(v)) for k, v in constants.items() if is_number(clean(v))}
+    return _plain_numbers(assessment.chosen.case.constants, {})
+
+
+def _plain_numbers(core: Constants | None, own: Mapping[str, float]) -> dict[str, float]:
+    """The constants of a plan, and those of tuning behind the name of what plans it; none where no
+    plan holds the model."""
+    if core is None:
+        return {}
+    tuning = {f"{PLANNER}.{name}": value for name, value in own.items()}
+    found = {**by_name(core), **tuning}
+    return {k: rounded(float(v)) for k, v in found.items() if is_number(clean(v))}
 
 
 def by_name(constants: Constants) -> dict[str, Any]:
@@ -170,11 +187,17 @@ def _tables() -> dict[str, str]:
 @cache
 def _program() -> dict[str, str]:
     """Version of the package and a hash of its code."""
+    return {"version": version("scantling"), "code": _code("scantling")}
+
+
+@cache
+def _code(package: str) -> str:
+    """Hash of the code of a package."""
     code = sha256()
-    here = Path(scantling.__file__).parent
+    here = Path(import_module(package).__file__ or "").parent
     for path in sorted(here.rglob("*.py")):
         code.update(path.relative_to(here).as_posix().encode() + path.read_bytes())
-    return {"version": version("scantling"), "code": code.hexdigest()[:16]}
+    return code.hexdigest()[:16]
 
 
 def inputs_hash() -> str:

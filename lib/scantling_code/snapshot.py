@@ -11,6 +11,8 @@ from scantling.plans.plan_names import PlanRow
 from scantling.verdict.assessment import Assessment
 from scantling.verdict.result import NumberKey, Result, figure
 
+from .answers import Answer, Tuned
+
 KEYS: tuple[NumberKey, ...] = (
     "likely.days",
     "likely.cost_usd",
@@ -29,6 +31,9 @@ BANDS: dict[NumberKey, tuple[NumberKey, NumberKey]] = {
     "mfu_shown": ("mfu_shown_low", "mfu_shown_high"),
     "step_s": ("step_s_low", "step_s_high"),
 }
+# fields of a policy's engine that stand beside those of a plan
+OF_ENGINE = "rollout."
+ENGINE = ("colocated", "devices", "tp", "dp", "lag", "weight_sync", "kv_fraction")
 NOISE = 1e-6  # share up to which a figure that is computed again elsewhere is the same
 SHORT = {
     "likely.days": "days",
@@ -69,27 +74,46 @@ class State:
         return None if one is None else one.value
 
 
-def state(assessment: Assessment) -> State:
-    """The state of an assessed design."""
-    plan: PlanRow | None = assessment.plan
+def state(answer: Answer) -> State:
+    """The state of an answered design."""
+    if isinstance(answer, Assessment):
+        plan: PlanRow | None = answer.plan
+        return State(
+            name=answer.resolved.name,
+            design=answer.design,
+            verdict=answer.verdict,
+            plan=None if plan is None else dict(plan),
+            figures=_figures(_result(answer)) if answer.phases else {},
+            missed=tuple(one.text for one in answer.missed),
+        )
     return State(
-        name=assessment.resolved.name,
-        design=assessment.design,
-        verdict=assessment.verdict,
-        plan=None if plan is None else dict(plan),
-        figures=_figures(assessment) if assessment.phases else {},
-        missed=tuple(one.text for one in assessment.missed),
+        name=answer.name,
+        design=answer.design,
+        verdict=answer.verdict,
+        plan=None if answer.plan is None else answer.plan | _rollout(answer),
+        figures={} if answer.plan is None else _figures(answer.as_dict()),
+        missed=answer.limits,
     )
 
 
-def _figures(assessment: Assessment) -> dict[str, Figure]:
-    """The figures of an assessment with their bands."""
-    result: Result = {
+def _rollout(answer: Tuned) -> dict[str, Any]:
+    """Of a policy, the plan of its engine by column."""
+    rollout = answer.rollout or {}
+    return {f"{OF_ENGINE}{name}": rollout[name] for name in ENGINE if name in rollout}
+
+
+def _result(assessment: Assessment) -> Result:
+    return {
         "verdict": assessment.verdict,
         **assessment.headline(),
         "likely": assessment.likely.row(),
     }
+
+
+def _figures(result: Result) -> dict[str, Figure]:
+    """The figures of a result with their bands."""
     figures: dict[str, Figure] = {}
+    likely = result["likely"]
     for key in KEYS:
         value = figure(result, key)
         if value is None or not isfinite(value):
@@ -99,7 +123,7 @@ def _figures(assessment: Assessment) -> dict[str, Figure]:
         if key in BANDS:
             low, high = (figure(result, end) for end in BANDS[key])
         elif key == "likely.cost_usd":
-            low, high = assessment.likely.cost_usd_low, assessment.likely.cost_usd_high
+            low, high = likely["cost_usd_low"], likely["cost_usd_high"]
         figures[key] = Figure(value=float(value), low=_plain(low), high=_plain(high))
     return figures
 

@@ -453,6 +453,8 @@ def answer(
         sensitivity=sensitivity,
         asks=tuple(notes.asks),
         assumed=tuple(notes.assumed),
+        resolved=trainer.resolved,
+        core_constants=trainer.case(row).constants,
     )
 
 
@@ -521,4 +523,6 @@ def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> 
         sensitivity=(),
         asks=tuple(notes.asks),
         assumed=tuple(notes.assumed),
+        resolved=trainer.resolved,
+        core_constants=None,
     )

@@ -5,9 +5,14 @@ from typing import Any, TypedDict
 from scantling.base.json import clean
 from scantling.base.records import Assumed, Known, Lines, record
 from scantling.design.design import Design
+from scantling.design.resolved import Resolved
+from scantling.physics.constants import Constants as CoreConstants
 from scantling.verdict.result import Result
 
+from .constants import constants
+
 REFUSED = "Hardware constraints insufficient for model parameters"
+INSIDE = ("fixes", "resolved", "core_constants")  # of an answer, that are no part of its JSON
 ENGINE, TRAINER = "rollout", "trainer"  # sides of a policy step
 
 
@@ -76,13 +81,10 @@ class Other:
 
 
 @record
-class Fix:
-    """A change of the design with the fields that it sets, and what it comes to."""
+class Outcome:
+    """What a design comes to; None where it has no plan, or no price, or no end."""
 
-    change: str
-    set: dict[str, Any]
     verdict: str
-    missed: Lines
     devices: int
     step_s: Known
     days: Known
@@ -92,9 +94,10 @@ class Fix:
     cost_usd_low: Known
     cost_usd_high: Known
 
-    def row(self) -> dict[str, Any]:
-        """The change as a row of `nearest_fixes`."""
-        likely = {
+    @property
+    def likely(self) -> dict[str, Known]:
+        """Days and dollars with their bands, as `likely` of `design --json` has them."""
+        return {
             "days": self.days,
             "days_low": self.days_low,
             "days_high": self.days_high,
@@ -102,6 +105,18 @@ class Fix:
             "cost_usd_low": self.cost_usd_low,
             "cost_usd_high": self.cost_usd_high,
         }
+
+
+@record
+class Fix(Outcome):
+    """A change of the design with the fields that it sets, and what it comes to."""
+
+    change: str
+    set: dict[str, Any]
+    missed: Lines
+
+    def row(self) -> dict[str, Any]:
+        """The change as a row of `nearest_fixes`."""
         return {
             "change": self.change,
             "set": self.set,
@@ -111,25 +126,22 @@ class Fix:
             "step_s": self.step_s,
             "days": self.days,
             "cost_usd": self.cost_usd,
-            "likely": likely,
+            "likely": self.likely,
         }
 
 
 @record
-class Posttrained:
-    """The answer to a post-training design; None where it has no plan, or no price, or no end."""
+class Posttrained(Outcome):
+    """The answer to a post-training design."""
 
     design: Design
     name: str
     method: str
-    verdict: str
     limits: Lines
-    devices: int
     params: float
     trained_params: float
     plan: dict[str, Any] | None
     plan_words: str
-    step_s: Known
     step_s_low: Known
     step_s_high: Known
     step_parts_s: dict[str, float]
@@ -139,12 +151,6 @@ class Posttrained:
     memory_bytes: dict[str, float]
     oom_probability: Known
     steps: Known
-    days: Known
-    days_low: Known
-    days_high: Known
-    cost_usd: Known
-    cost_usd_low: Known
-    cost_usd_high: Known
     goodput: Known
     mtbf_s: Known
     checkpoint_interval_s: Known
@@ -158,7 +164,14 @@ class Posttrained:
     sensitivity: tuple[Varied, ...]
     asks: Lines
     assumed: tuple[Assumed, ...]
+    resolved: Resolved  # of the trainer
+    core_constants: CoreConstants | None  # of the trainer's plan; None where none holds the model
     fixes: tuple[Fix, ...] = ()  # that are assessed
+
+    @property
+    def constants(self) -> dict[str, float]:
+        """The constants of tuning, by name."""
+        return dict(vars(constants()))
 
     @property
     def overlaps(self) -> bool:
@@ -194,7 +207,7 @@ class Posttrained:
         its own."""
         rows: Result = clean(
             {
-                **{name: value for name, value in vars(self).items() if name != "fixes"},
+                **{name: value for name, value in vars(self).items() if name not in INSIDE},
                 "design": self.design.data(),
                 "devices_used": self.devices,
                 "error": None if self.plan else REFUSED,
@@ -204,14 +217,7 @@ class Posttrained:
                 "nearest_fixes": [fix.row() for fix in self.fixes],
                 "others": [vars(one) for one in self.others],
                 "sensitivity": [vars(one) for one in self.sensitivity],
-                "likely": {
-                    "days": self.days,
-                    "days_low": self.days_low,
-                    "days_high": self.days_high,
-                    "cost_usd": self.cost_usd,
-                    "cost_usd_low": self.cost_usd_low,
-                    "cost_usd_high": self.cost_usd_high,
-                },
+                "likely": self.likely,
             }
         )
         return rows

@@ -112,6 +112,10 @@ def full_tuning() -> Tuning:
         forwards=0.0,
         pairs=0.0,
         eager_loss=0.0,
+        logits_spared=0.0,
+        eager_chains=0.0,
+        norm_kernel=0.0,
+        fp32_stream=0.0,
         any_model=0.0,
         policy_loss=0.0,
         file_sync=0.0,
@@ -135,7 +139,14 @@ def loader() -> str:
 def tuning_of(adapters: Adapters | None, stack_id: str | None, pairs: bool) -> Tuning:
     """What a design's step does beside its plan."""
     eager = stack_id == loader()
-    plain = replace(full_tuning(), pairs=float(pairs), forwards=float(pairs))
+    plain = replace(
+        full_tuning(),
+        pairs=float(pairs),
+        forwards=float(pairs),
+        any_model=float(eager),
+        eager_loss=float(eager),
+        eager_chains=float(eager),
+    )
     if adapters is None:
         return plain
     return replace(
@@ -145,9 +156,8 @@ def tuning_of(adapters: Adapters | None, stack_id: str | None, pairs: bool) -> T
         targets=adapters.targets,
         base_bits=adapters.base_bits,
         fp32_base=float(fp32_base(stack_id, loaded=eager)),
+        fp32_stream=float(eager and adapters.base_bits < 16),
         eager_peft=float(eager),
-        any_model=float(eager),
-        eager_loss=float(eager),
     )
 
 

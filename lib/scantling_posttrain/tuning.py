@@ -22,7 +22,7 @@ from scantling.physics.compute import hbm_rate
 from scantling.physics.memory.peak import Memory, memory
 from scantling.physics.step import Step, device_params, step_time
 
-from .adapters import adapted, adapter_flops, adapter_parameters
+from .adapters import Targets, adapted, adapter_flops, adapter_parameters
 from .constants import Constants
 from .tuning_columns import Tuning
 
@@ -112,26 +112,58 @@ def launches_s(c: Cases, t: Tuning, k: Constants) -> Column:
     layer's own and those of its adapters, once a pass. [s]"""
     one = adapted(c.shape, t.targets)
     layer = k.peft_layer_s + k.peft_module_s * one.modules * (t.adapters > 0)
-    layer = layer + k.engine_layer_s * t.engine
+    layer = layer + k.engine_layer_s * t.engine + unpacking_launches_s(c, t, k) / passes(c)
     untuned = k.experts_layer_s * (c.software.tuned < 0) * c.shape.moe_layers / c.shape.layers
     experts = sum((b.count > 0) * b.experts for b in c.shape.of(Moe)) / c.plan.ep
     looped = t.looped * k.expert_pass_s * experts * c.shape.moe_layers / c.shape.layers
     return layers_run(c) * (t.eager_peft * layer + untuned + looped) * passes(c)
 
 
+def unpacking_launches_s(c: Cases, t: Tuning, k: Constants) -> Column:
+    """What the host takes to launch the unpacking of an average layer's projections, all passes.
+    [s]
+
+    bitsandbytes: scales, their offset and the weights, in every pass (functional.py,
+    dequantize_4bit). GPTQ's trainable modules: shifts, masks, zeros, scales and reshapes one
+    operation each, and not in the backward, whose unpacked weights autograd has kept (AutoGPTQ,
+    nn_modules/qlinear/qlinear_cuda.py). A launch is a seventh of an adapter's.
+    """
+    whole = Targets(qkv=1.0, out=1.0, mlp=1.0, fused=t.targets.fused)
+    again = passes(c) - 1
+    launches = np.where(t.blockwise > 0, 3 * passes(c), 12 * again)
+    return (t.base_bits < 16) * adapted(c.shape, whole).modules * launches * k.peft_module_s / 7
+
+
 def spent(c: Cases, t: Tuning, k: Constants) -> Spent:
     """The step of every case. [s]"""
-    return spent_of(c, t, k, step_time(c))
+    own = with_own_code(c, t, k)
+    return spent_of(own, t, k, step_time(own))
+
+
+def with_own_code(c: Cases, t: Tuning, k: Constants) -> Cases:
+    """The cases with the trainer's own code in place of the stack's: the logits that its loss
+    keeps, and its element-wise chains; what its host takes to launch them is in `launches_s`."""
+    eager = t.eager_chains > 0
+    kept = np.where(t.eager_loss > 0, k.eager_logit_bytes - t.logits_spared, c.software.logit_bytes)
+    software = replace(
+        c.software,
+        logit_bytes=kept,
+        fused_norm=np.where(eager, 0.0, c.software.fused_norm),
+        norm_kernel=np.where(eager, t.norm_kernel, c.software.norm_kernel),
+    )
+    launched = np.where(eager, 0.0, c.constants.eager_layer_s)
+    return replace(c, software=software, constants=replace(c.constants, eager_layer_s=launched))
 
 
 def spent_of(c: Cases, t: Tuning, k: Constants, s: Step) -> Spent:
     """The step of every case from the core's step of the same plan."""
     left = frozen_share(t, k)
     frozen = t.adapters > 0
-    products, elementwise = s.gemm * left, s.elementwise
+    wide = 1.0 + in_fp32(c, t)
+    products, elementwise = s.gemm * left, wide * s.elementwise
     logits = s.logits * np.where(frozen & (t.ends_trained == 0), left, 1.0)
     logits = logits + policy_loss_s(c, t, k)
-    extra, unpacked = adapters_s(c, t, k), unpacking_s(c, t, k)
+    extra, unpacked = wide * adapters_s(c, t, k), unpacking_s(c, t, k)
     gathered = np.where(c.plan.sharding >= ZERO3, 2 / 3, 0.0)
     dp = s.dp * np.where(frozen, gathered, 1.0)
     sent = s.tp + s.cp + s.ep + s.pp + dp
@@ -230,6 +262,7 @@ def trained_bytes(c: Cases, t: Tuning) -> Column:
 
 def held(c: Cases, t: Tuning, k: Constants) -> Held:
     """Memory of the fullest device of every case. [bytes]"""
+    c = with_own_code(c, t, k)
     whole, frozen = memory(c), memory(without_states(c))
     adapters = t.adapters > 0
     n = as_floats(parameters(c.shape))
@@ -237,7 +270,7 @@ def held(c: Cases, t: Tuning, k: Constants) -> Held:
     unpacked = (t.base_bits < 16) * UNPACKED_BYTES * widest_projection(c)
     other = np.maximum(frozen.other - head, 0.0) + unpacked + t.ends_trained * head
     activations = np.where(adapters, frozen.activations, whole.activations)
-    activations = activations + eager_logits(c, t, k, activations)
+    activations = activations + fp32_boundaries(c, t)
     gradients = whole.gradients * np.where(t.backward_update > 0, 1 / c.shape.layers, 1.0)
     usual = np.maximum(c.job.optimizer_bytes, 1e-12)
     moments = whole.optimizer * np.where(t.moment_bytes > 0, t.moment_bytes / usual, 1.0)
@@ -253,12 +286,17 @@ def held(c: Cases, t: Tuning, k: Constants) -> Held:
     return Held(parts[0], parts[1], parts[2], parts[3] + seen, whole.capacity)
 
 
-def eager_logits(c: Cases, t: Tuning, k: Constants, activations: Column) -> Column:
-    """What an eager loss keeps of the logits beyond what the core counts of its stack. [bytes]"""
-    vocab = sum(head.vocab for head in c.shape.of(Head)) / c.plan.tp
-    last = (c.plan.pp == 1) * (c.software.chunked_loss == 0)
-    more = np.maximum(k.eager_logit_bytes - c.constants.memory.logit_bytes, 0.0)
-    return t.eager_loss * last * more * c.tokens * vocab
+def fp32_boundaries(c: Cases, t: Tuning) -> Column:
+    """What boundaries between repeated layers take more in fp32 than in 16 bit: 2 bytes of every
+    token and width. [bytes]"""
+    boundary = 2.0 * c.shape.hidden * c.tokens / c.sequence_shards
+    return in_fp32(c, t) * c.full_share * c.shape.layers / c.plan.pp * boundary
+
+
+def in_fp32(c: Cases, t: Tuning) -> Column:
+    """1 where what runs between layers is in fp32: embedding and norms are (peft, utils/other.py,
+    prepare_model_for_kbit_training), and no sharding casts what enters a layer."""
+    return t.fp32_stream * (c.plan.sharding < ZERO3)
 
 
 def widest_projection(c: Cases) -> Column:

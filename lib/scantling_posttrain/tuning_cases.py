@@ -27,6 +27,10 @@ from .tuning_columns import Tuning, fp32_base
 Cells = Mapping[str, str]  # of a row, by column
 # trainers of whatever model the transformers library has
 ANY_MODEL = ("transformers", "hf trainer", "prime-rl", "swift", "trl", "llama-factory", "axolotl")
+OWN_CODE = ("qwen-",)  # models whose modules come with their weights
+MAKERS = ("nemo", "megatron-bridge", "mindspeed")  # recipes of a maker of chips
+EVERY_TARGET = ("prime-rl", "torchtune")  # adapters of all projections, where none are named
+FUSED = ("foak", "liger", "unsloth")
 METHODS = (  # words of a method's column, the first that is found counts
     ("qlora", "qlora"),
     ("lora", "lora"),
@@ -92,9 +96,12 @@ def bits_of(row: Cells) -> float:
 
 
 def targets_of(row: Cells) -> Targets:
-    """Which projections have adapters, by the names of the modules; attention's where none are
-    named, as the library peft has it for most models."""
+    """Which projections have adapters, by the names of the modules, or as its framework has it
+    where none are named: of prime-rl (LoRAConfig.target_modules) and of torchtune's recipes
+    (apply_lora_to_mlp) all of a layer, of the library peft attention's for most models."""
     text = row.get("target_modules", "").lower()
+    if any(name in row.get("framework", "").lower() for name in EVERY_TARGET):
+        text = text or "all, attention"
     named = bool(text) and "default" not in text
     qkv = not named or any(word in text for word in ATTENTION)
     fused = any(word in text for word in ("c_attn", "fused", "linear_qkv", "query_key_value"))
@@ -168,6 +175,7 @@ class Facts(NamedTuple):
     notes: str  # in lower case
     framework: str  # in lower case
     sharding: str
+    own_code: bool  # the model's publisher ships the modules, not the transformers library
 
     @property
     def adapters(self) -> bool:
@@ -183,16 +191,63 @@ class Facts(NamedTuple):
     def half(self) -> bool:
         """Whether weights, gradients and moments are in 16 bit: unsharded ones keep the format
         that they are loaded in, and torchtune's recipes load 16 bit."""
-        loaded = self.stack.half and self.sharding in ("", "none")
         whole = self.method == "sft" and self.stack.id == "deepspeed"
-        return (loaded and not whole) or "torchtune" in self.framework
+        return (self.stack.half and self.alone and not whole) or self.torchtune
 
     @property
     def chunked(self) -> bool:
         """Whether the loss never has the whole logits: Liger's kernel, a chunked cross entropy, a
         policy's chunked head (prime-rl)."""
-        fused = "liger" in self.framework or "+ chunked" in self.notes
-        return fused or (self.policy and "prime-rl" in self.framework)
+        return "liger" in self.framework or (self.policy and "prime-rl" in self.framework)
+
+    @property
+    def alone(self) -> bool:
+        """Whether every device has the whole weights."""
+        return self.sharding in ("", "none")
+
+    @property
+    def torchtune(self) -> bool:
+        """Whether the trainer is torchtune."""
+        return "torchtune" in self.framework
+
+    @property
+    def library(self) -> bool:
+        """Whether the modules are those of the transformers library, under its own trainer."""
+        return self.stack.id in ("hf-trainer", "deepspeed")
+
+    @property
+    def effort(self) -> str:
+        """What went into the recipe: of the maker of the chips, unless it is said to be untuned."""
+        if "not tuned" in self.notes:
+            return "first-week"
+        return "tuned" if any(name in self.framework for name in MAKERS) else ""
+
+    @property
+    def fused(self) -> bool:
+        """Whether norms, rotations and the loss are kernels of their own (fms-acceleration FOAK,
+        Liger), or compiled."""
+        return any(word in self.framework for word in FUSED) or "+ compile" in self.notes
+
+    @property
+    def eager(self) -> bool:
+        """Whether element-wise chains run one operation at a time."""
+        return (self.library or self.torchtune) and not self.fused
+
+    @property
+    def norm_kernel(self) -> bool:
+        """Whether norms are one kernel in code that is eager otherwise: the first Qwen's own takes
+        flash-attention's where that is installed (modeling_qwen.py, flash_attn.ops.rms_norm)."""
+        return self.eager and self.own_code and "flash attention" in self.notes
+
+    @property
+    def logits_spared(self) -> float:
+        """Bytes a logit that the loss does without: a fused one overwrites the logits with their
+        gradient in the place of a log-softmax (fms-acceleration FOAK, Unsloth's
+        cross_entropy_loss.py), a chunked one of torchtune has 16-bit logits, and one of eight
+        chunks at a time in fp32 (modules/loss, CEWithChunkedOutputLoss)."""
+        if self.torchtune:
+            return 9.0 * ("+ chunked" in self.notes)
+        return 4.0 * ("foak" in self.framework)
 
 
 def facts_of(row: Cells) -> Facts:
@@ -204,6 +259,7 @@ def facts_of(row: Cells) -> Facts:
         notes=f"{method}; {row.get('notes', '').lower()}",
         framework=row.get("framework", "").lower(),
         sharding=sharding_of(row),
+        own_code=row.get("model", "").lower().startswith(OWN_CODE),
     )
 
 
@@ -241,7 +297,7 @@ def of_run(row: Cells, facts: Facts, assumed: list[str]) -> dict[str, str]:
         "half_states": str(int(facts.half)),
         "grad_bytes": "2" if facts.half else "",
         "published": row.get("published", ""),
-        "effort": "first-week" if "not tuned" in facts.notes else "",
+        "effort": facts.effort,
         "chunked_loss": "1" if facts.chunked else "",
         "flash": flash[1] if flash else "",
         "activation_offload": "1" if "activation" in row.get("offload", "").lower() else "",
@@ -294,7 +350,11 @@ def tuning_cells(row: Cells, facts: Facts) -> dict[str, float]:
         "fused_lora": float("foak" in facts.framework),
         "forwards": float(facts.method == "dpo"),
         "pairs": float(facts.method == "dpo"),
-        "eager_loss": float(stack.id in ("hf-trainer", "deepspeed")),
+        "eager_loss": float(not facts.chunked and (facts.library or facts.torchtune)),
+        "logits_spared": facts.logits_spared,
+        "eager_chains": float(facts.eager),
+        "norm_kernel": float(facts.norm_kernel),
+        "fp32_stream": float("baseline-peft-bnb" in facts.framework),
         "any_model": float(any(name in facts.framework for name in ANY_MODEL)),
         "policy_loss": float(facts.policy),
         "file_sync": float(prime),
@@ -304,7 +364,7 @@ def tuning_cells(row: Cells, facts: Facts) -> dict[str, float]:
         "reserved": float("reserved" in kind),
         "context": float("printed" in kind),
         "backward_update": float("step in backward" in notes and not adapters),
-        "moment_bytes": 2.0 if "8-bit adam" in notes and not adapters else 0.0,
+        "moment_bytes": 2.0 if "+ 8-bit adam" in notes and not adapters else 0.0,
         "eager_peft": float(stack.eager and (adapters or engine)),
     }
 

@@ -21,7 +21,11 @@ class Tuning:
     fused_lora: Column  # adapters in fused kernels (fms FOAK, Unsloth)
     forwards: Column  # of frozen models beside the trained one: a reference [count]
     pairs: Column  # preferred and rejected sample of each: two sequences a sample
-    eager_loss: Column  # the loss of the transformers library: whole logits, again in fp32
+    eager_loss: Column  # whole logits, again in fp32
+    logits_spared: Column  # bytes a logit that a fused or chunked loss of such code does without
+    eager_chains: Column  # norms, rotations and gates run one operation at a time
+    norm_kernel: Column  # norms among these are one kernel
+    fp32_stream: Column  # embedding and norms in fp32: what runs between layers is, where unsharded
     any_model: (
         Column  # the code trains whatever model it is given, as the transformers library has it
     )

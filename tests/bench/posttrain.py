@@ -55,11 +55,13 @@ SPREAD = 0.5  # standard deviation of the logarithm by which a fit may leave a c
 
 
 class Table(NamedTuple):
-    """Logarithms of predicted over measured, as a function of the constants."""
+    """Logarithms of predicted over measured, as a function of the constants, and the constants that
+    move them."""
 
     raw: list[dict[str, str]]  # rows that have a case
     family: np.ndarray
     errors: Callable[[Constants], np.ndarray]
+    names: tuple[str, ...]
 
 
 def number(cell: str) -> float:
@@ -89,29 +91,43 @@ def by_family(family: np.ndarray, values: np.ndarray) -> dict[str, np.ndarray]:
     return {str(name): values[known & (family == name)] for name in np.unique(family[known])}
 
 
-def loss(k: Constants, table: Table, names: Sequence[str], without: str) -> float:
-    """Mean over families of the mean absolute error, and what the constants moved."""
+def loss(k: Constants, table: Table, without: str) -> float:
+    """Mean over a table's families of their mean absolute error."""
     found = by_family(table.family, table.errors(k))
-    kept = [np.mean(np.abs(v)) for name, v in found.items() if name != without]
-    prior = priors()
-    moved = [np.log(vars(k)[name] / vars(prior)[name]) / SPREAD for name in names]
-    return float(np.mean(kept) + 0.004 * np.sum(np.square(moved)))
+    return float(np.mean([np.mean(np.abs(v)) for name, v in found.items() if name != without]))
 
 
-def fit(table: Table, names: Sequence[str], without: str = "") -> Constants:
-    """Constants by coordinates: each in turn by steps within its range, the better kept."""
-    k, best = priors(), loss(priors(), table, names, without)
-    for step in (1.5, 1.2, 1.07):
+def moved(k: Constants) -> float:
+    """What the constants cost by which they left their priors."""
+    return sum(
+        0.004 * (np.log(vars(k)[name] / value) / SPREAD) ** 2
+        for name, value in vars(priors()).items()
+        if value > 0
+    )
+
+
+def fit(tables: Sequence[Table], without: str = "") -> Constants:
+    """Constants by coordinates: each in turn by steps within its range, the better kept. All tables
+    at once, since one constant may stand in several; a family is left out of all of them."""
+    k = priors()
+    parts = [loss(k, table, without) for table in tables]
+    best = sum(parts)
+    names = dict.fromkeys(name for table in tables for name in table.names)
+    for step in (1.5, 1.2, 1.07, 1.02):
         for name in names:
             for factor in (step, 1 / step):
                 while True:
                     limit = ranges()[name]
                     value = min(max(vars(k)[name] * factor, limit.low), limit.high)
                     trial = replace(k, **{name: value})
-                    now = loss(trial, table, names, without)
+                    tried = [
+                        loss(trial, table, without) if name in table.names else part
+                        for table, part in zip(tables, parts)
+                    ]
+                    now = sum(tried) + moved(trial)
                     if now >= best - 1e-5:
                         break
-                    k, best = trial, now
+                    k, best, parts = trial, now, tried
     return k
 
 
@@ -124,6 +140,14 @@ def quantile(found: Mapping[str, np.ndarray], share: float) -> float:
     return float(values[order][np.searchsorted(total, share * total[-1])])
 
 
+def error_of(found: Mapping[str, np.ndarray], share: float) -> float:
+    """Standard error of a quantile: of 1,000 draws of as many families, with replacement."""
+    draw, values = np.random.default_rng(0), list(found.values())
+    picks = draw.integers(0, len(values), (1000, len(values)))
+    drawn = [quantile({str(i): values[j] for i, j in enumerate(pick)}, share) for pick in picks]
+    return float(np.std(drawn))
+
+
 def inside(found: Mapping[str, np.ndarray], low: float, high: float) -> float:
     """Share of the rows whose measured value lies in the interval, families with weight one."""
     share = [np.mean((-v >= np.log(low)) & (-v <= np.log(high))) for v in found.values()]
@@ -134,7 +158,8 @@ def report(label: str, found: Mapping[str, np.ndarray], low: float, high: float)
     """Median and 90th percentile of the errors, and the interval, families with weight one."""
     sizes = {name: np.abs(np.expm1(v)) for name, v in found.items()}
     print(
-        f"{label}: median {quantile(sizes, 0.5):.1%}, 90th percentile {quantile(sizes, 0.9):.1%}, "
+        f"{label}: median {quantile(sizes, 0.5):.1%} (+-{error_of(sizes, 0.5):.1%}), 90th "
+        f"percentile {quantile(sizes, 0.9):.1%} (+-{error_of(sizes, 0.9):.1%}), "
         f"{inside(found, low, high):.0%} inside; {len(found)} families, "
         f"{sum(map(len, found.values()))} rows; 10 to 90 % of measured / predicted "
         f"{np.exp(-quantile(found, 0.9)):.2f} to {np.exp(-quantile(found, 0.1)):.2f}"
@@ -173,12 +198,18 @@ def write_table(path: Path, cells: Mapping[str, str]) -> None:
     path.write_text(f"{before}{table}{after}", encoding="utf-8")
 
 
-def left_out(table: Table, names: Sequence[str]) -> dict[str, np.ndarray]:
-    """Errors of each family under constants fitted without it."""
-    found = by_family(table.family, table.errors(constants()))
-    return {
-        name: by_family(table.family, table.errors(fit(table, names, name)))[name] for name in found
-    }
+def left_out(tables: Sequence[Table]) -> list[dict[str, np.ndarray]]:
+    """Of each table, errors of each family under constants fitted without it."""
+    names = dict.fromkeys(str(name) for table in tables for name in np.unique(table.family))
+    fits = {name: fit(tables, name) for name in names if any(name in known(t) for t in tables)}
+    return [
+        {name: by_family(t.family, t.errors(fits[name]))[name] for name in known(t)} for t in tables
+    ]
+
+
+def known(table: Table) -> dict[str, np.ndarray]:
+    """Errors of the families that a table has measured rows of."""
+    return by_family(table.family, table.errors(constants()))
 
 
 def tuning_tables(path: Path) -> tuple[Table, Table, Callable[[], None]]:
@@ -213,7 +244,8 @@ def tuning_tables(path: Path) -> tuple[Table, Table, Callable[[], None]]:
             f"{(~called)[over].mean():.0%} of them called"
         )
 
-    return Table(ready, family, speed_errors), Table(ready, family, peak_errors), fits
+    tables = (Table(ready, family, speed_errors, SPEED), Table(ready, family, peak_errors, PEAKS))
+    return *tables, fits
 
 
 def outcome_of(row: Mapping[str, str]) -> float:
@@ -264,7 +296,7 @@ def policy_table(path: Path) -> tuple[Table, Callable[[Constants], None]]:
         right = pairs_right(ready, answers.tokens_per_s_per_device)
         print(f"split against colocated: {np.mean(right):.0%} of {len(right)} pairs right")
 
-    return Table(ready, family, errors), more
+    return Table(ready, family, errors, STEPS), more
 
 
 def pairs_right(rows: Sequence[Mapping[str, str]], tokens: np.ndarray) -> list[bool]:
@@ -310,28 +342,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     steps, more = policy_table(options.folder / "rl.csv")
     k = constants()
     cells: dict[str, str] = {}
-    tables = (
-        ("fine-tuning speed", speed, SPEED, 1 / k.low_speed, 1 / k.high_speed),
-        ("peaks", peak, PEAKS, 1 / k.low_peak, 1 / k.high_peak),
-        ("policy steps", steps, STEPS, 1 / k.low_policy, 1 / k.high_policy),
-    )
-    for label, table, names, high, low in tables:
-        low, high = {
-            "peaks": (k.low_peak, k.high_peak),
-            "policy steps": (k.low_policy, k.high_policy),
-        }.get(label, (k.low_speed, k.high_speed))
-        if options.fit:
-            k = fit(table, names)
-            print(label, {name: float(f"{vars(k)[name]:.3g}") for name in names})
-            if label == "policy steps":
-                more(k)
-        report(
-            f"{label}, as shipped", by_family(table.family, table.errors(constants())), low, high
-        )
-        if not options.quick:
-            found = left_out(table, names)
-            report(f"{label}, families left out", found, low, high)
-            cells[f"{label}, {len(found)} families"] = cell_of(found, low, high)
+    tables = {"fine-tuning speed": speed, "peaks": peak, "policy steps": steps}
+    insides = {
+        "fine-tuning speed": (k.low_speed, k.high_speed),
+        "peaks": (k.low_peak, k.high_peak),
+        "policy steps": (k.low_policy, k.high_policy),
+    }
+    if options.fit:
+        k = fit(list(tables.values()))
+        for label, table in tables.items():
+            print(label, {name: float(f"{vars(k)[name]:.3g}") for name in table.names})
+        more(k)
+    without = [] if options.quick else left_out(list(tables.values()))
+    for i, (label, table) in enumerate(tables.items()):
+        report(f"{label}, as shipped", known(table), *insides[label])
+        if without:
+            report(f"{label}, families left out", without[i], *insides[label])
+            cells[f"{label}, {len(without[i])} families"] = cell_of(without[i], *insides[label])
     fits()
     more(constants())
     if options.readme and cells:

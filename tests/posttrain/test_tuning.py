@@ -121,3 +121,54 @@ def test_every_constant_lies_within_its_range_and_says_its_source():
 def test_parameters_of_the_models_that_tables_name():
     """Qwen-72B as its checkpoint has it."""
     assert parameters(model("qwen-72b")).total == 72_287_920_128
+
+
+def grown(**changes):
+    """Bytes that a token more of a micro-batch of Llama 3 8B takes."""
+    row = {"model": "Meta-Llama-3-8B", "notes": "", **changes}
+    peaks = [answers(micro_batch=n, global_batch=n, **row)["peak_memory_gb"] for n in ("4", "8")]
+    return (peaks[1] - peaks[0]) * 1e9 / (4 * 4096)
+
+
+def test_a_fused_loss_keeps_eight_bytes_of_a_logit():
+    """fms-acceleration, FOAK without Liger on Llama 3 8B (scripts/benchmarks/refs, allocated): 4 to
+    8 sequences of 4,096 take 1,304,165 bytes a token; an eager log-softmax adds 4 of a logit's."""
+    fused = grown(framework="HF Trainer + foak-fast-kernels")
+    assert fused == pytest.approx(1_304_165, rel=0.2)
+    assert grown() - fused == pytest.approx(4 * 128_256, rel=0.05)
+
+
+def test_the_loss_is_over_when_the_backward_of_the_layers_begins():
+    """The same with Liger, whose loss has no whole logits: 528,220 bytes a token."""
+    liger = grown(framework="HF Trainer + foak-fast-kernels-liger")
+    assert liger == pytest.approx(528_220, rel=0.2)
+
+
+def test_a_stream_in_fp32_doubles_what_is_kept_between_layers():
+    """peft's prepare_model_for_kbit_training on one device; FSDP casts what enters a layer."""
+    packed = {"method": "QLoRA", "base_weight_bits": "4 (bnb nf4)"}
+    plain = grown(framework="HF Trainer + accelerated-peft-bnb", **packed)
+    wide = grown(framework="HF Trainer + baseline-peft-bnb", **packed)
+    assert wide - plain == pytest.approx(2 * 32 * 4096, rel=1e-6)
+    sharded = packed | {"devices": "2", "sharding": "fsdp (zero3)"}
+    assert grown(framework="HF Trainer + baseline-peft-bnb", **sharded) == pytest.approx(
+        grown(framework="HF Trainer + accelerated-peft-bnb", **sharded)
+    )
+
+
+def test_chains_run_one_by_one_take_longer_than_fused_ones():
+    assert answers()["step_s"] > 1.05 * answers(framework="HF Trainer + liger")["step_s"]
+
+
+def test_a_trainer_that_adapts_every_projection_takes_longer():
+    """prime-rl's LoRAConfig names all projections and experts, peft attention's."""
+    named = answers(framework="prime-rl trainer", target_modules="q_proj k_proj v_proj o_proj")
+    assert answers(framework="prime-rl trainer", target_modules="")["step_s"] > named["step_s"]
+
+
+def test_what_a_row_says_of_others_is_not_its_own():
+    """torchtune's ladder says in every row that its LoRA rows are without 8-bit AdamW."""
+    said = {"framework": "torchtune", "method": "SFT full", "precision": "bf16"}
+    notes = "LoRA rows without 8-bit AdamW"
+    peaks = [answers(**said, notes=text)["peak_memory_gb"] for text in ("", notes, "+ 8-bit AdamW")]
+    assert peaks[0] == peaks[1] > peaks[2]
