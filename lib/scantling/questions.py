@@ -24,6 +24,7 @@ from .base.plugins import function
 from .catalogue.listing import listing
 from .catalogue.quotes import price_rows
 from .design.design import Design
+from .design.methods import is_posttraining
 from .plans.leaderboard import Columns, search as _search
 from .plans.prepare import prepare
 from .plans.space import Space
@@ -446,12 +447,17 @@ def check(
 
 
 def trace(design: AssessmentLike) -> "Drawn":
-    """The modelled step of a design: `.slices`, `.to_json()` for Perfetto and Chrome's viewer.
+    """The modelled step of a design: `.slices`, `.to_json()` for Perfetto and Chrome's viewer. Of
+    one that tunes a trained model, the phases of trainer and engine or the parts of the step.
 
     Raises DesignError for a wrong design, for one that no plan holds, and for a step of more passes
     than a trace can show.
     """
-    drawn: Drawn = function("trace")(planned(design))
+    drawn: Drawn
+    if not isinstance(design, Assessment) and is_posttraining(designed(design)):
+        drawn = function("trace")(posttrain(design))
+    else:
+        drawn = function("trace")(planned(design))
     return drawn
 
 

@@ -15,15 +15,16 @@ from scantling.base.errors import DesignError, plain
 from scantling.base.files import write_text
 from scantling.base.show import percent, seconds, several
 from scantling.cli.bar import Bar
-from scantling.cli.common import EXIT, check_new, on_scheduler, possible
+from scantling.cli.common import EXIT, check_new, on_scheduler, possible, read
 from scantling.cli.decide import axes_of
 from scantling.cli.options import FILE, JSON, PATH
 from scantling.cli.tables import print_table
+from scantling.design.methods import is_posttraining
 from scantling.plans.space import SPACES
 from scantling.verdict.verdicts import VERDICTS
 
 from . import reports
-from .answers import answered
+from .answers import Answer, answered
 from .causes import Cause, of_inputs
 from .check import Checked, Rules, changed_designs, check as check_paths, designs_under
 from .diff import Difference, between
@@ -32,9 +33,10 @@ from .many import FAILED, REFUSED, assess_many as assess_jobs, can_write, write_
 from .provenance import inputs, moved
 from .snapshot import state
 from .sources import GIT, design_of, named
-from .trace import trace as trace_step
+from .trace import trace as trace_step, trace_assessed
 
 _NAME = 9  # width of the names at the left
+STDIN = "-"  # a design that is read once, and trains from the start
 VIOLATED = EXIT["constraint-missed"]
 
 
@@ -210,12 +212,16 @@ def trace(file: str, output: str, force: bool, wide: bool) -> int:
     """Write the modelled step of the design in FILE as a trace for Perfetto and chrome://tracing.
 
     It holds the ranks of one pipeline with their streams of compute and communication, each slice
-    with its formula. The slices of the rank that sets the pace sum to the step's parts. Exit as
-    `design`.
+    with its formula. The slices of the rank that sets the pace sum to the step's parts. Of a design
+    that tunes a trained model it holds the phases of trainer and engine, or the parts of the step.
+    Exit as `design`.
     """
     check_new(output, force, [file])
+    design = read(file) if file != STDIN else None
+    if design is not None and is_posttraining(design):
+        return _trace_tuned(file, answered(design), output, force)
     a = possible(file, space="wide" if wide else "default")
-    traced = trace_step(a)
+    traced = trace_assessed(a)
     write_text(output, traced.to_json(), force)
     others = percent(traced.others, 1)
     click.echo(
@@ -224,6 +230,16 @@ def trace(file: str, output: str, force: bool, wide: bool) -> int:
         f"sets the pace, a pass of the others is {others} of a mean stage's"
     )
     return EXIT[a.verdict]
+
+
+def _trace_tuned(file: str, answer: Answer, output: str, force: bool) -> int:
+    """Write the step of a design that tunes a trained model."""
+    with _led_by(file):
+        traced = trace_step(answer)
+    write_text(output, traced.to_json(), force)
+    count, name = len(traced.slices), plain(output, 200)
+    click.echo(f"Wrote {several(count, 'slice')} to {name}: step {seconds(traced.total_s)}")
+    return EXIT[answer.verdict]
 
 
 @click.command("assess-many")

@@ -25,6 +25,9 @@ from scantling.physics.schedule import Layout, lay_out
 from scantling.physics.step import Pace, Step, micro_gathers_s, overall, pace
 from scantling.verdict.assessment import Assessment, Chosen
 
+from .answers import Answer
+from .tuned_trace import TunedTrace, trace_tuned
+
 COMPUTE = "compute"
 AXES: tuple[str, ...] = (Axis.TP, Axis.CP, Axis.EP, Axis.DP, Axis.PP)
 STREAMS: tuple[str, ...] = (COMPUTE, *AXES)  # in the order of a rank's tracks
@@ -170,12 +173,19 @@ def _event(each: Slice, formulas: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def trace(assessment: Assessment) -> Trace:
-    """The modelled step of an assessed design's main phase.
+def trace(answer: Answer) -> Trace | TunedTrace:
+    """The modelled step of an answered design: of its main phase, or of what tunes a model.
 
     Raises DesignError where no plan holds the model, and for a step of more than MOST_PASSES
     passes.
     """
+    if not isinstance(answer, Assessment):
+        return trace_tuned(answer)
+    return trace_assessed(answer)
+
+
+def trace_assessed(assessment: Assessment) -> Trace:
+    """The modelled step of an assessed design's main phase; see `trace`."""
     if not assessment.phases:
         raise DesignError("design", assessment.verdict, problem="holds no plan: see its limits")
     return trace_of(assessment.chosen, assessment.resolved.name)

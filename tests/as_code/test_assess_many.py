@@ -280,3 +280,22 @@ def test_processes_of_dask_give_the_same_rows(tmp_path, file, monkeypatch, capsy
     assert rows_of("1.csv") == rows_of("2.csv") and len(rows_of("1.csv")) == 12
     assert "12 designs" in capsys.readouterr().out and not list(tmp_path.glob("*.partial"))
     assert json.dumps(rows_of("2.csv")[0]["verdict"]) == '"feasible"'
+
+
+def test_designs_that_tune_have_rows_with_their_engine(tmp_path):
+    reward = {"kind": "rule"}
+    rollout = {"mean_response": 1000, "max_response": 4096, "reward": reward, "environment_s": 0}
+    file = tmp_path / "a.yaml"
+    Design.from_data(
+        {
+            "model": "qwen2.5-7b",
+            "cluster": {"accelerator": "h100-sxm", "devices": 16},
+            "job": {"method": "grpo", "rollout": rollout},
+        }
+    ).write(file)
+    both = assess_many(str(file), over={"cluster.devices": [8, 16]})
+    assert [row["error"] for row in both] == [None, None]
+    for row in both:
+        assert row["rollout.tp"] >= 1 and row["likely.days.low"] < row["likely.days"]
+        assert row["likely.cost_usd.low"] < row["likely.cost_usd"] < row["likely.cost_usd.high"]
+    assert both[1]["likely.days"] < both[0]["likely.days"]

@@ -269,17 +269,34 @@ def test_a_design_that_makes_no_sense_or_fits_nowhere_says_why(tmp_path):
     assert texts[1].startswith("Impossible: state: ") and "18 bytes" in texts[1]
 
 
-def test_post_training_is_held_to_its_constraints_and_has_no_lock(tmp_path):
-    job = {"method": "sft", "data": {"samples": 1e5, "mean_tokens": 900}, "seq_len": 4096}
-    machine = {"accelerator": "h100-sxm", "devices": 8}
-    tuned = {"scantling": 1, "model": "llama-3.1-8b", "cluster": machine, "job": job}
+TUNED = {
+    "scantling": 1,
+    "model": "llama-3.1-8b",
+    "cluster": {"accelerator": "h100-sxm", "devices": 8},
+    "job": {"method": "sft", "data": {"samples": 1e5, "mean_tokens": 900}, "seq_len": 4096},
+}
+
+
+def test_tuning_is_held_to_its_constraints_and_its_lock(tmp_path):
     for name, days in (("a.yaml", 30), ("b.yaml", 1e-3)):
-        Design.from_data(tuned | {"constraints": {"deadline_days": days}}).write(tmp_path / name)
+        Design.from_data(TUNED | {"constraints": {"deadline_days": days}}).write(tmp_path / name)
     met, missed = check([tmp_path], Rules(), jobs=1)
     assert met.passed and [finding.kind for finding in missed.findings] == [Kind.CONSTRAINT]
     assert "deadline" in missed.findings[0].text
     (unlocked,) = check([tmp_path / "a.yaml"], Rules(locked=True), jobs=1)[0].findings
-    assert unlocked.kind == Kind.UNLOCKED and "sft" in unlocked.text
+    assert unlocked.kind == Kind.UNLOCKED
+    file, beside = tmp_path / "a.yaml", lock_path(tmp_path / "a.yaml")
+    assert main(["lock", str(file)]) == 0
+    written = beside.read_text(encoding="utf-8")
+    assert main(["lock", str(file)]) == 0 and beside.read_text(encoding="utf-8") == written
+    assert check([file], Rules(locked=True), jobs=1)[0].passed
+    data = json.loads(written)
+    data["figures"]["step_s"]["value"] *= 1.1
+    data["inputs"]["constants"]["posttrain.frozen_products"] = 0.7
+    beside.write_text(json.dumps(data), encoding="utf-8")
+    (moved,) = check([file], Rules(), jobs=1)[0].findings
+    assert (moved.kind, moved.field) == (Kind.MOVED, "step_s")
+    assert "posttrain.frozen_products 0.7" in moved.text
 
 
 @pytest.mark.parametrize(

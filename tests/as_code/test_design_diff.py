@@ -222,3 +222,15 @@ def test_the_command_prints_text_json_and_markdown(repository, capsys):
     assert "| cluster.devices |" in capsys.readouterr().out
     assert main(["diff", "plans/run.yaml"]) == 2  # it has no lock
     assert "run.yaml.lock" in capsys.readouterr().err
+
+
+def test_designs_that_tune_differ_by_cause():
+    job = {"method": "lora", "data": {"samples": 1e5, "mean_tokens": 900}, "seq_len": 4096}
+    machine = {"accelerator": "h100-sxm", "devices": 8}
+    one = Design.from_data({"model": "llama-3.1-8b", "cluster": machine, "job": job})
+    other = one.change({"job.data.samples": 2e5, "cluster.devices": 16})
+    found = diff(one, other)
+    assert {change.path for change in found.asked} == {"job.data.samples", "cluster.devices"}
+    days = {cause.name: cause.deltas["likely.days"] for cause in found.causes}
+    assert days["job.data.samples"] > 0 > days["cluster.devices"]
+    assert sum(days.values()) == pytest.approx(found.deltas["likely.days"])

@@ -8,6 +8,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 import pytest
+import scantling as sc
 from scantling.advise.computed_by import computed_by
 from scantling.base.errors import DesignError
 from scantling.catalogue.words import SCHEDULES
@@ -204,3 +205,43 @@ def test_the_desk_draws_the_passes_of_the_trace(traced):
     mine = (drawn.device == one.pace) & (drawn.kind == "F")
     forward = (drawn.end_s - drawn.start_s)[mine].sum() / one.layout.m
     assert forward == pytest.approx(1.0)
+
+
+POLICY = {
+    "model": "qwen2.5-7b",
+    "cluster": {"accelerator": "h100-sxm", "devices": 16},
+    "job": {
+        "method": "grpo",
+        "rollout": {
+            "prompts": 64,
+            "samples": 16,
+            "mean_response": 1500,
+            "max_response": 8192,
+            "reward": {"kind": "rule"},
+            "environment_s": 0,
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("colocated", [True, False])
+def test_a_policy_step_is_two_sides_on_one_clock(colocated, tmp_path, capsys):
+    """Generation, log-probabilities, updates and weights; the last slice ends with the step."""
+    one = Design.from_data(POLICY).change({"job.rollout.colocated": colocated})
+    file, out = tmp_path / "a.yaml", tmp_path / "step.json"
+    file.write_text(one.to_yaml(), encoding="utf-8")
+    assert main(["trace", str(file), "-o", str(out)]) == 0
+    written = json.loads(out.read_text(encoding="utf-8"))
+    slices = [event for event in written["traceEvents"] if event["ph"] == "X"]
+    assert {"rollout", "logprob", "train", "weight sync"} <= {each["name"] for each in slices}
+    last = max(each["ts"] + each["dur"] for each in slices)
+    assert last == pytest.approx(written["otherData"]["step_s"] * 1e6, rel=1e-6)
+    begins = {each["name"]: each["ts"] for each in slices}
+    assert (begins["logprob"] > begins["rollout"]) == colocated
+    assert sc.trace(one).slices
+
+
+def test_parts_of_a_fine_tune_add_up_to_its_step():
+    job = {"method": "lora", "data": {"samples": 1e5, "mean_tokens": 900}}
+    one = sc.trace(Design.from_data(POLICY | {"job": job}))
+    assert sum(each.end_s - each.start_s for each in one.slices) == pytest.approx(one.total_s)
