@@ -411,3 +411,15 @@ def test_no_number_of_repeated_layers_that_is_pinned_beats_the_search():
         pinned = assess(design.change(pins))
         if pinned.verdict == "feasible":
             assert pinned.fastest["step_s"] >= open_search.fastest["step_s"] * (1 - 1e-6), layers
+
+
+def test_a_rank_keeps_so_few_tokens_of_a_sequence_only_where_nothing_else_fits():
+    """Of 132 published runs with context parallelism none leaves a rank fewer than 1,024 tokens."""
+    design = Design.from_text(
+        "model: nemotron-3-ultra-550b-a55b\ncluster: {accelerator: a800-80-sxm, devices: 3976}\n"
+        "job: {seq_len: 128, global_batch: 759}"
+    )
+    for pins in ({}, {"plan.micro_batch": 3}, {"plan.sharding": "none"}):
+        assert assess(design.change(pins)).fastest["plan"]["cp"] == 1
+    asked = assess(design.change({"plan.cp": 4}))
+    assert any("32 tokens of a sequence" in line for line in asked.as_dict()["limits"])

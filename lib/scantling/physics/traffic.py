@@ -420,5 +420,5 @@ def scattered_again(c: Cases) -> Column:
     plan says so; under zero2 all, but for stacks that send them once a step or keep them whole
     until then."""
     once = (c.software.reduced_once > 0) | (c.constants.memory.whole_gradients > 0)
-    each = (c.software.sync_each_batch > 0) | (c.plan.sharding == ZERO2) & ~once
+    each = (c.software.sync_each_batch > 0) | (c.plan.sharding == ZERO2) & np.logical_not(once)
     return each * (c.micro_batches - 1.0)

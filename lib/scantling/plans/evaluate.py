@@ -28,7 +28,7 @@ from .fit import REASONS, host_bytes, on_disk, streamed_weights, through_disks, 
 from .plan_names import PlanRow, as_dict, plan_at
 from .ran import spread_of
 from .remote import Progress, Scheduler, across
-from .space import DEFAULT, Space
+from .space import DEFAULT, SHORT_CHUNK, Space
 from .stack_laws import run_by
 
 CHUNK = 32768  # rows of one pass: with fewer, what Python adds to each pass shows
@@ -350,14 +350,16 @@ def scored(situation: Situation, plan: Plan) -> Outcome:
 
     Tensor parallelism beyond the scale-up domain is of no such kind: the few measurements of it are
     far slower than any estimate, and what fails there (stragglers, jitter in every layer) is in no
-    formula. Nor are weights that come from NVMe in every pass. Such plans are timed and shown, and
-    win only where no other fits.
+    formula. Nor are weights that come from NVMe in every pass, nor context parallelism that leaves
+    a rank fewer than SHORT_CHUNK tokens of a sequence. Such plans are timed and shown, and win only
+    where no other fits.
     """
     cases, cluster = situation.cases(plan), situation.resolved.cluster
     n = np.size(plan.tp)
     used = memory(cases)
     streamed = streamed_weights(cluster, cases, used)
-    practised = (plan.tp <= situation.link.domain) & (streamed <= 0)
+    whole = (plan.cp <= 1) | (situation.phase.seq_len / plan.cp >= SHORT_CHUNK)
+    practised = (plan.tp <= situation.link.domain) & (streamed <= 0) & whole
     cases = through_disks(cluster, cases, used)
     reason = np.broadcast_to(why_not(used, host_bytes(cluster)), n)
     step_s = np.full(n, np.inf)

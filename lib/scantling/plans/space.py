@@ -28,6 +28,8 @@ MODULES = tuple(module.value for module in SWITCH_OF)
 # tokens of a sequence that a context-parallel rank keeps, at least: the shortest that published
 # runs use
 MIN_CHUNK = 4096
+# and with which a plan is looked at beside the best; nobody has published a run with fewer
+SHORT_CHUNK = 512
 
 
 @record
@@ -151,7 +153,7 @@ NEAR = Space(
     recompute_share=(0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0),
     uneven=True,
     gathered_chunks=True,
-    min_chunk=512,
+    min_chunk=SHORT_CHUNK,
 )
 SPACES = {"coarse": COARSE, "default": DEFAULT, "wide": WIDE}
 

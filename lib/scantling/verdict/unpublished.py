@@ -14,6 +14,7 @@ from ..plans.evaluate import skipped
 from ..plans.fit import disk_bytes_per_s, on_disk
 from ..plans.laws import exchange_splits_heads
 from ..plans.plan_names import short
+from ..plans.space import SHORT_CHUNK
 from .assessment import Assessment, Chosen
 
 WORTH = 0.05  # share of a step from which an exchange that was not taken is named
@@ -68,6 +69,13 @@ def unpublished(assessment: Assessment) -> Iterator[str]:
         yield (
             f"untried: tp {plan['tp']} crosses the scale-up domain of {domain:.0f}; no large run "
             "has been published with such a plan, and the band is wider for it"
+        )
+        return
+    tokens = chosen.phase.seq_len // plan["cp"]
+    if plan["cp"] > 1 and tokens < SHORT_CHUNK:
+        yield (
+            f"untried: cp {plan['cp']} leaves a rank {tokens:,} tokens of a sequence; no run has "
+            f"been published with fewer than {SHORT_CHUNK}, and the band is wider for it"
         )
         return
     yield from exchanged(chosen)
