@@ -1,6 +1,7 @@
 """A question in people's own words, answered: the design that the line says, and the command that
 the question means, run on it."""
 
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from json import loads
@@ -20,7 +21,7 @@ from scantling.plans.prepare import prepare
 
 from .brief import read_brief
 from .line import Reading
-from .question_commands import arguments, line
+from .question_commands import answers, arguments, line
 
 FILE = "design.yaml"  # what the design is called where nobody keeps it
 UNSETTLED = 3
@@ -96,14 +97,22 @@ def answered(text: str, output: str | None, force: bool) -> int:
         return UNSETTLED
     if output:
         write_text(output, design.to_yaml(), force)
-        run = arguments(reading, design, output)
-        out.print(Text(line(run), style="bold"))
-        return main(run)
+        return _run(answers(reading, design, output), answers(reading, design, output)[0])
     with TemporaryDirectory() as folder:
         path = Path(folder) / FILE
         write_text(path, design.to_yaml())
-        out.print(Text(line(arguments(reading, design, FILE)), style="bold"))
-        return main(arguments(reading, design, str(path)))
+        return _run(answers(reading, design, FILE), arguments(reading, design, str(path)))
+
+
+def _run(shown: Sequence[Sequence[str]], run: list[str]) -> int:
+    """Run a command; it is printed first, and last those that answer what the line asks besides."""
+    out = console()
+    first, *others = shown
+    out.print(Text(line(first), style="bold"))
+    code = main(run)
+    for words in others:
+        out.print(Text("Asked besides: ").append(line(words), "bold"))
+    return code
 
 
 def ask(text: str) -> dict[str, Any]:

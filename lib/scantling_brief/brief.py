@@ -18,20 +18,18 @@ from scantling.catalogue.words import POLICIES, ROLLOUT_ENGINES, Axis, Method
 from .decisive import (
     NO_CHIP,
     NO_MODEL,
+    ask_about_rest,
     has_size,
-    name_machine,
-    name_model,
     near_chips,
     near_models,
     near_models_of,
 )
 from .grammar import scan
-from .line import Reading
+from .line import Question, Reading
 from .machine import choose_accelerator, choose_fabric
 from .notes import FACTS, Asked, Clash, Either, Notes
-from .question_commands import question_of
+from .question_commands import OF_TUNING, question_of
 from .readers import Chip
-from .spelling import in_english
 from .topics import Topic
 
 _wrong = partial(DesignError, "text")
@@ -39,8 +37,15 @@ _EXAMPLE = "such as 175B MoE, 1024x A100 80GB, 1T tokens in 30 days"
 LONGEST = 10_000
 AMOUNTS = ("examples", "example_tokens", "epochs", "tokens_per_param")
 LONGEST_QUOTE = 80  # characters of words that are asked about
-_NO_QUESTION = "no rule reads this question: which command answers it?"
-_COMMANDS = ("design", "answer", "sweep", "goodput", "sensitivity", "diagnose")
+_NO_QUESTION = "no rule reads this question: what do you want to know?"
+_COMMANDS = (
+    "days, dollars, fit: design",
+    "how many devices, how large a model, what is cheaper: answer",
+    "one or the other: sweep",
+    "failures, saves, spares: goodput",
+    "which plan: search",
+    "why it is slow: diagnose",
+)
 FEWEST_PARAMETERS = 1e6  # that are active: fewer are experts
 LONGEST_RUN_DAYS = 366.0  # above a year a span is that of a lease, or of a machine that is owned
 DEAREST_DEVICE = 20.0  # [USD/h]: above all offers of the catalogue for one device
@@ -74,12 +79,13 @@ def read_brief(text: str) -> Reading:
     _rates(notes, text)
     _measured(notes, text)
     _batch(notes)
+    _offload(notes)
     _trillions(notes)
     _tokens(notes)
-    _question_unread(notes, text)
+    _questions_unread(notes)
     question = question_of(notes)
-    name_model(notes)
-    name_machine(notes)
+    _of_tuning(notes, question)
+    ask_about_rest(notes)
     facts = notes.facts
     return Reading(
         fields=notes.fields,
@@ -94,11 +100,14 @@ def read_brief(text: str) -> Reading:
 
 
 def _clashes(notes: Notes) -> None:
-    """Two values of one thing are refused; beside a method that is asked about, they are too."""
+    """Two values of one thing are refused; beside words that are asked about, they are too, and
+    neither is set."""
     for clash in notes.clashes:
         if not notes.unread:
             raise _contradiction(clash)
         notes.ask(clash.words, f"{clash.path} is given twice: which holds?")
+        if clash.path in notes.fields:
+            _take_back(notes, clash.path)
 
 
 def _holds_something(notes: Notes) -> None:
@@ -220,11 +229,16 @@ def _measured(notes: Notes, text: str) -> None:
     words = notes.words["mfu"]
     if notes.facts.get("mfu_wished"):
         notes.set("constraints.min_mfu", mfu, words)
-    elif notes.facts.get("mfu_seen") or _RUNS.search(text):
+    elif notes.facts.get("mfu_seen") or _is_slow(notes) or _RUNS.search(text):
         notes.set("measured.mfu", mfu, words, "of a run that goes on")
     else:
         choices = (f"constraints.min_mfu: {mfu:g}", f"measured.mfu: {mfu:g}")
         notes.ask(words, "is this MFU asked for, or was it measured?", choices)
+
+
+def _is_slow(notes: Notes) -> bool:
+    """Whether a line asks why a run is slow."""
+    return any(asked.topic is Topic.SLOW for asked in notes.questions)
 
 
 MOST_CREDIBLE = 0.9  # of a chip's peak: what is above is the peak itself
@@ -263,17 +277,41 @@ def _rates(notes: Notes, text: str) -> None:
         words["mfu"] = words["tflops"]
 
 
-_ASKING = re.compile(
-    r"(?:\b(?:what|which|how|why)\b[^?]*(?=\?)|^\s*(?:how|why|which)\b.*)",
-    re.IGNORECASE | re.DOTALL,
-)
+def _questions_unread(notes: Notes) -> None:
+    """A question that no rule reads is asked about: the assessment would answer another. Whether a
+    plan can be carried out is what the assessment says."""
+    for asking in notes.asking:
+        if asking.feasible:
+            notes.questions.append(Asked(Topic.DESIGN, asking.words))
+        elif not notes.either:
+            notes.ask(asking.words[:LONGEST_QUOTE], _NO_QUESTION, _COMMANDS)
+    if not notes.asking and not notes.either:
+        _slow_unmeasured(notes)
 
 
-def _question_unread(notes: Notes, text: str) -> None:
-    """A question that no rule reads is asked about: the assessment would answer another."""
-    asking = None if notes.questions or notes.either else _ASKING.search(in_english(text))
-    if asking:
-        notes.ask(" ".join(asking[0].split())[:LONGEST_QUOTE], _NO_QUESTION, _COMMANDS)
+_WHY_SLOW = re.compile(r"why|slow|bottleneck|improve|optimi[sz]e|speed", re.IGNORECASE)
+_HOW_FAST = "how fast does it run (one of the fields of measured)?"
+_FIGURES = ("measured.mfu", "measured.step_s", "measured.tokens_per_s_per_device")
+
+
+def _slow_unmeasured(notes: Notes) -> None:
+    """Why a run is slow can only be said of one whose speed is stated."""
+    topics = {asked.topic: asked.words for asked in notes.questions}
+    measured = any(path.startswith("measured.") for path in notes.fields)
+    if not measured and topics.keys() == {Topic.SLOW} and _WHY_SLOW.search(topics[Topic.SLOW]):
+        notes.ask(topics[Topic.SLOW], _HOW_FAST, _FIGURES)
+
+
+def _of_tuning(notes: Notes, question: Question | None) -> None:
+    """Of a run that tunes a model not everything is answered: another question is asked about."""
+    method = notes.fields.get("job.method", Method.PRETRAIN)
+    if question is None or method == Method.PRETRAIN or question.topic in OF_TUNING:
+        return
+    if question.topic is Topic.SLOW and question.words in {u.words for u in notes.unread}:
+        return
+    why = f"{question.topic}: not answered for {method}; what else do you want to know?"
+    choices = ("days, dollars, fit: design", "which layout: search", "one or the other: sweep")
+    notes.ask(question.words, why, choices)
 
 
 def _tokens(notes: Notes) -> None:
@@ -390,6 +428,19 @@ def _batch(notes: Notes) -> None:
         why = f"{micro_batch} x {accumulation} x {devices // ways} data-parallel ranks"
         notes.set("job.global_batch", batch, words, why)
         notes.assume("job.global_batch", batch, why)
+
+
+def _offload(notes: Notes) -> None:
+    """The CPU offload of FSDP takes parameters, gradients and the optimizer's states
+    (torch.distributed.fsdp, `CPUOffloadPolicy`); where its words name the optimizer it is that
+    alone."""
+    path = "plan.offload"
+    words = notes.words.get(path, "")
+    if notes.fields.get(path) != "optimizer" or "optimi" in words.lower():
+        return
+    if "fsdp" in notes.words.get("plan.sharding", "").lower():
+        _take_back(notes, path)
+        notes.set(path, "optimizer+params", words, "FSDP takes both to the host")
 
 
 _GLOBAL = re.compile(r"global|total|effective|gbs|step", re.IGNORECASE)
@@ -557,6 +608,7 @@ def _model(notes: Notes) -> None:
             if not notes.unread:
                 raise
             size = fields.pop("model.size", None)
+            _take_back(notes, "model")
             notes.ask(notes.words.get("model.size", str(size)), plain(error.problem, 300))
     _few_active(notes)
     sparse = fields.keys() & {"model.experts", "model.top_k", "model.active"}
@@ -758,18 +810,31 @@ def _racks(notes: Notes, racks: int) -> None:
     notes.set("cluster.devices", racks * domain, words, f"{racks:,} racks of {domain}")
 
 
+_OF_EACH = re.compile(
+    r"\b(?:each|every|with|of|per|have|has|having|holding|contain\w*)\b|[x×*@]", re.IGNORECASE
+)
+
+
 def _nodes(notes: Notes, nodes: int) -> None:
-    """Devices of a count of nodes."""
+    """Devices of a count of nodes; a count behind them that their usual nodes add up to is that of
+    all: 2 nodes (16 A100)."""
     per_node = _per_node(notes)
     field = "cluster.devices"
     if per_node is None:
         notes.ask(notes.words["nodes"], "how many devices does a node hold (cluster.devices)?")
         return
     devices = nodes * per_node
-    stated = notes.fields.setdefault(field, devices)
-    if stated != devices:
+    chip = notes.fields.get("cluster.accelerator")
+    usual = catalogue.devices_per_node(chip) if chip and not notes.as_given else None
+    stated = "cluster.devices_per_node" in notes.fields
+    if stated and per_node == nodes * (usual or 0) and not _OF_EACH.search(notes.words["nodes"]):
+        del notes.fields["cluster.devices_per_node"]
+        notes.set(field, per_node, notes.words["nodes"], f"on {nodes:,} nodes of {usual}")
+        return
+    all_devices = notes.fields.setdefault(field, devices)
+    if all_devices != devices:
         raise _wrong(
-            problem=f"gives {stated:,} devices and {nodes:,} nodes of {per_node}",
+            problem=f"gives {all_devices:,} devices and {nodes:,} nodes of {per_node}",
             allowed="one count",
         )
     notes.note(notes.words["nodes"], field, devices, f"{nodes:,} nodes of {per_node}")

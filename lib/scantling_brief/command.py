@@ -23,7 +23,7 @@ from scantling.plans.prepare import prepare
 from .answering import answer_of, answered
 from .brief import read_brief
 from .line import Reading
-from .question_commands import arguments, command, line
+from .question_commands import answers, command, line
 from .weights import SHOWN, Weighed, moves, weightiest
 
 LINES = 20  # of what init prints
@@ -69,7 +69,9 @@ def init(like: str | None, text: str | None, output: str, force: bool) -> int:
         return code
     write_text(output, content, force)
     weighed = weightiest(settled, assumed) if code == 0 and not tuned else []
-    following = arguments(reading, design, output) if reading else command(None, output, None)
+    following, *more_asked = (
+        answers(reading, design, output) if reading else [command(None, output, None)]
+    )
     rows = [
         *_read(reading, like),
         *_unread(design),
@@ -83,6 +85,7 @@ def init(like: str | None, text: str | None, output: str, force: bool) -> int:
                 "Next", f"settle what was not read in {plain(output, 200)}, then {line(following)}"
             )
         ]
+    last += [_row("", line(words)) for words in more_asked]
     out = console()
     for row in [*rows[: LINES - len(last)], *last]:
         row.truncate(out.width, overflow="ellipsis")

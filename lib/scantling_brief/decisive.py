@@ -2,13 +2,13 @@
 a planner that passes over them answers another question."""
 
 import re
-from collections.abc import Callable
 from difflib import get_close_matches
 
 from scantling import catalogue
 from scantling.base.records import Lines
 from scantling.catalogue.models.entries import entries
 
+from .idle import idle, organisations, turning, words_beside
 from .notes import Notes
 from .spelling import HAN
 from .topics import Topic
@@ -20,8 +20,7 @@ _QUANTITY = "no field takes it: what does it say of the run?"
 NO_MODEL = "no model of the catalogue is called so: which is meant, or is a size alone enough?"
 NO_CHIP = "no accelerator of the catalogue is called so: which is meant?"
 _PLAN = "no field takes it: which setting of the plan is meant?"
-_WHICH_MODEL = "no model was read: does this name it?"
-_WHICH_MACHINE = "no accelerator was read: does this name the machine (cluster.accelerator)?"
+_WORDS = "no rule reads it: does it change what is planned, and which field says so?"
 
 # stems of words that settle a plan, a limit or a machine wherever they stand
 _PLAN_WORDS = re.compile(
@@ -31,8 +30,6 @@ _PLAN_WORDS = re.compile(
 )
 SAME_SIZE = 0.1  # of a size that is rounded to billions
 _DIGIT = re.compile(r"\d")
-_NAME = re.compile(r"[A-Z][\w.-]*[A-Za-z]")
-_ASKS_FOR_A_SIZE = {Topic.LARGEST, Topic.COMPUTE_OPTIMAL, Topic.SCALING}
 
 
 def ask_about(notes: Notes) -> None:
@@ -50,28 +47,32 @@ def ask_about(notes: Notes) -> None:
     notes.ignored[:] = kept
 
 
-def name_model(notes: Notes) -> None:
-    """Ask about a name where no model was read: something else would stand in its place."""
-    stated = any(path.partition(".")[0] == "model" for path in notes.fields)
-    topics = {asked.topic for asked in notes.questions}
-    if stated or "maker" in notes.facts or topics & _ASKS_FOR_A_SIZE:
-        return
-    _ask_of_name(notes, _WHICH_MODEL, near_models)
-
-
-def name_machine(notes: Notes) -> None:
-    """Ask about a name beside a count of devices where no accelerator was read."""
-    if "cluster.devices" in notes.fields and "cluster.accelerator" not in notes.fields:
-        if not any("accelerator" in either.path for either in notes.either):
-            _ask_of_name(notes, _WHICH_MACHINE, lambda words: ())
-
-
-def _ask_of_name(notes: Notes, question: str, near: Callable[[str], Lines]) -> None:
+def ask_about_rest(notes: Notes) -> None:
+    """Ask about every word that no rule read and that is not idle: a line may hang on it. Words
+    that only label a field are read where it is set, names of organisations and of machines where
+    model and accelerator are."""
+    names = set(notes.fields)
+    if notes.either:
+        names.add("comparison")
+    if any(asked.topic is Topic.SLOW for asked in notes.questions):
+        names.add("measured")
+    known = words_beside(names)
+    if "cluster.accelerator" in notes.fields and any(
+        path.startswith("model") for path in notes.fields
+    ):
+        known |= organisations()
+    kept = []
     for read in notes.ignored:
-        if read.why == UNUSED and _NAME.search(read.words):
-            notes.ask(read.words, question, near(read.words))
-            notes.ignored.remove(read)
-            return
+        words = [
+            word for word in re.findall(r"[^\s,;:()]+", read.words) if word.lower() not in known
+        ]
+        if read.why == UNUSED and words:
+            notes.ask(read.words, *_question(read.words))
+        elif read.why == TURNED and set(map(str.lower, words)) - idle() - turning():
+            notes.ask(read.words, TURNED)
+        else:
+            kept.append(read)
+    notes.ignored[:] = kept
 
 
 def _decides(words: str) -> bool:
@@ -86,7 +87,9 @@ def _question(words: str) -> tuple[str, Lines]:
     chips = near_chips(words, 0.75)
     if chips:
         return NO_CHIP, chips
-    return (_QUANTITY if _DIGIT.search(words) else _PLAN), ()
+    if _DIGIT.search(words):
+        return _QUANTITY, ()
+    return (_PLAN if _PLAN_WORDS.search(words) else _WORDS), ()
 
 
 def near_models(words: str, cutoff: float = 0.75) -> Lines:

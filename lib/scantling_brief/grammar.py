@@ -12,8 +12,10 @@ from scantling.design.line_reading import Read
 
 from .decisive import NEGATED, TURNED, UNUSED, ask_about
 from .fragments import FAMILY, GROUP, TIMES, whole_in
+from .idle import idle, turning
 from .match import Match
 from .notes import Notes
+from .open_questions import asked_without_answer
 from .readers import always, whole
 from .rule import Rule, sets
 from .rules_asked import ASKED
@@ -62,14 +64,15 @@ _COUNTED_AFTER_SINGLE = (
     r"|(?:node|server|machine)(?!s?\s+(?:fail|loss|outage)))\b"
 )
 _COUNTED_AFTER_A = r"\s+(?:thousand|million|billion|trillion)\b"
-# behind other words a day is a rate: 1B tokens a day
-# a unit that is said once behind two numbers: 15 or 60 minutes, 7 or 13B
-# and once behind three: 8, 16 or 64 experts
-_THREE = re.compile(
-    r"(?<![\w.,])(\d+k?)\s*(?:,|/|or|vs\.?|versus)\s*(\d+k?)\s*,?\s*(?:or|vs\.?|versus)\s+(\d+k?)"
-    rf"(\s?[x×]?\s?(?:experts|gpus|devices|nodes|chips|layers|days|weeks|months|[bt]n?\b|tokens|(?:{FAMILY})s?))\b",
+# a unit that is said once behind several numbers: 15 or 60 minutes, 7 or 13B, 8, 16 or 64 experts
+_OR = r"\s*(?:\b(?:or|vs|versus)\b\.?)\s*"
+_UNIT_ONCE = re.compile(
+    rf"(?<![\w.,$€£¥-])((?:\d+k?\s*(?:,|/|{_OR})\s*)?\d+(?:\.\d+)?k?)\s*,?{_OR}(\d+(?:\.\d+)?k?)"
+    rf"(\s?[x×]?\s?(?:experts|gpus|devices|nodes|chips|layers|minutes?|mins?|hours?|days?|weeks?|months?|[bt]n?\b"
+    rf"|[kmbt]?\s?tokens?|(?:{FAMILY})s?))\b",
     re.IGNORECASE,
 )
+_BETWEEN = re.compile(rf"\s*(?:,|/|{_OR})\s*", re.IGNORECASE)
 # a noun said once: selective vs full recompute
 _RECOMPUTE = re.compile(
     r"\b(selective|full|no)\s+(vs\.?|versus|or)\s+(selective|full|no)\s+((?:activation\s+|gradient\s+)?(?:recompute|recomputation"
@@ -79,11 +82,7 @@ _RECOMPUTE = re.compile(
 _ARROW = re.compile(
     rf"((?:{FAMILY})[\w-]*)\s*(?:->|→|=>)\s*(?=(?:\d+\s*x?\s*)?(?:{FAMILY}))", re.IGNORECASE
 )
-_BOTH = re.compile(
-    r"(?<![\w.,])(\d+(?:\.\d+)?)(\s+(?:or|vs\.?|versus)\s+\d+(?:\.\d+)?)(\s?(?:minutes?|mins?|hours?|days?|weeks?|months?"
-    r"|[bt]|[bt]?n|[kmbt]?\s?tokens?)\b)",
-    re.IGNORECASE,
-)
+# behind other words a day is a rate: 1B tokens a day
 _A_TIME = re.compile(
     r"((?:^|[,;(]\s*)|\b(?:in|within|for|over|under|after|takes?|taking|about|around|just|only|than|have|having|got|us|get|is|be"
     r"|most|least|half|maximum|max|of|deadline|budget)[\s:]+)an?(?=\s+(?:week|month|quarter|year|day|hour)\b)",
@@ -94,18 +93,6 @@ _COUNT = re.compile(
     rf"|\bsingle(?={_COUNTED_AFTER_SINGLE})",
     re.IGNORECASE,
 )
-
-
-@cache
-def fillers() -> frozenset[str]:
-    """Words that carry no meaning here; never a negation or a bound."""
-    return frozenset(table(__file__, "words")["fillers"].split())
-
-
-@cache
-def turning() -> frozenset[str]:
-    """Words that turn round or bound what follows: alone they take it out of the reading."""
-    return frozenset(table(__file__, "words")["turning"].split())
 
 
 @cache
@@ -164,10 +151,15 @@ def in_digits(text: str) -> str:
     text = re.sub(r"\bfat[\s-]trees?\b", "fat-tree", text, flags=re.IGNORECASE)
     text = _RECOMPUTE.sub(r"\1 \4 \2 \3 \4", text)
     text = _ARROW.sub(r"\1 versus ", text)
-    text = _THREE.sub(r"\1\4 or \2\4 or \3\4", text)
-    text = _BOTH.sub(r"\1\3\2\3", text)
+    text = _UNIT_ONCE.sub(_with_units, text)
     text = _A_TIME.sub(r"\g<1>1", text)
     return _COUNT.sub(lambda match: digits.get(match[0].lower(), "1"), text)
+
+
+def _with_units(match: re.Match[str]) -> str:
+    """Several numbers, each with the unit that is said behind the last."""
+    numbers = (*_BETWEEN.split(match[1]), match[2])
+    return " or ".join(f"{number}{match[3]}" for number in numbers)
 
 
 def scan(text: str) -> Notes:
@@ -224,6 +216,7 @@ class _Scanner:
         self.unit_to: int | None = None  # where the unit of an alternative ends
         self.turned: int | None = None  # start of a negation or bound whose object has not come
         self.beside: int | None = None  # end of an alternative: what follows may belong to it
+        self.answered: list[tuple[int, int]] = []  # spans of questions and of alternatives
 
     def read(self) -> Notes:
         while self.place < len(self.text):
@@ -234,6 +227,7 @@ class _Scanner:
                 self._word()
         if self.turned is not None:
             self._leave(self.text[self.turned :], TURNED)
+        self.notes.asking += asked_without_answer(self.text, self.answered)
         return self.notes
 
     def _skip(self, gap: re.Match[str]) -> None:
@@ -260,11 +254,14 @@ class _Scanner:
             self.notes.ignore(self._words(self.place, off.end()), NEGATED)
             self.place = off.end()
             return True
+        either = len(self.notes.either)
         if self.turned is None:
             if not self._belongs(best, match_of_words):
                 self.notes.follow(best, match_of_words)
         else:
             self._turn(best, match_of_words, longest.end())
+        if best.topic is not None or len(self.notes.either) > either:
+            self.answered.append(longest.span())
         self.place = longest.end()
         return True
 
@@ -285,7 +282,7 @@ class _Scanner:
         word = words.split()[0].lower()
         joins = word in _JOINS
         instead = word == "instead" and "?" in self.text  # a question compares the two
-        if (word in _OR or joins or instead) and self.notes.alternative(rule, match, words):
+        if (word in _OR_WORDS or joins or instead) and self.notes.alternative(rule, match, words):
             self.beside = end
             return
         if joins:
@@ -304,8 +301,9 @@ class _Scanner:
         word = match[0] if match else self.text[self.place]
         end = self.place + len(word)
         bare = word.strip(".:'’/-–—").lower()
-        if self.turned is not None and self.text[self.turned :].split()[0].lower() in _OR:
+        if self.turned is not None and self.text[self.turned :].split()[0].lower() in _OR_WORDS:
             if self.notes.other_word(bare, self._words(self.turned, end)):
+                self.answered.append((self.place, end))
                 self.turned = None
                 self.place = end
                 return
@@ -313,12 +311,12 @@ class _Scanner:
         if bare in turning() or self.comparing and bare in _JOINS:
             if self.turned is None:
                 self.turned = self.place
-        elif not _filler(bare):
+        elif not _idle(bare):
             self._unused(word, bare, end)
         self.place = max(end, self.unit_to or 0)
 
     def _unused(self, word: str, bare: str, end: int) -> None:
-        """A word that no rule reads and that is no filler."""
+        """A word that no rule reads and that is not idle."""
         if self.turned is None:
             joins = (
                 self.unused_to is not None and not self.text[self.unused_to : self.place].strip()
@@ -335,9 +333,10 @@ class _Scanner:
         words = self._words(self.turned, end)
         self.turned = None
         number = _WHOLE.fullmatch(bare)
-        if number and words.split()[0].lower() in _OR:
+        if number and words.split()[0].lower() in _OR_WORDS:
             unit = _UNIT.match(self.text, end)
             if self.notes.other_number(float(bare), words, unit[1].lower() if unit else ""):
+                self.answered.append((self.place, end))
                 self.unit_to = unit.end() if unit else None
                 return
         self._leave(words, TURNED)
@@ -350,7 +349,7 @@ class _Scanner:
         self.notes.ignore(" ".join(words.split()).rstrip(".:,;"), why)
 
 
-_OR = ("or", "vs", "vs.", "versus", "against", "than")
+_OR_WORDS = ("or", "vs", "vs.", "versus", "against", "than")
 _COMPARES = (
     "compare",
     "comparing",
@@ -411,8 +410,8 @@ def _may_lack(path: str) -> bool:
     )
 
 
-def _filler(bare: str) -> bool:
-    """Whether a word, or each part of a compound, carries no meaning here."""
-    if bare in fillers():
+def _idle(bare: str) -> bool:
+    """Whether a word, or each part of a compound, sets nothing."""
+    if bare in idle():
         return True
-    return fillers().issuperset(part for part in _COMPOUND.split(bare) if part)
+    return idle().issuperset(part for part in _COMPOUND.split(bare) if part)

@@ -15,6 +15,7 @@ class Question:
 
     topic: Topic
     words: str = ""
+    others: tuple[Topic, ...] = ()  # what it asks besides, of other commands
     compared: tuple[tuple[str, tuple[Any, ...]], ...] = ()  # fields and the values of each
     changed: str = ""  # "infiniband", "gpus" ...
     by: str = ""  # "halved", "twice" ...

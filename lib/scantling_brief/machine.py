@@ -9,10 +9,9 @@ from scantling.base.errors import DesignError
 from scantling.base.units import GB, GBIT
 from scantling.catalogue.hardware import Accelerator
 
-from .readers import RACK, Chip
+from .readers import RACKS, Chip
 
 _FIELD = "cluster.accelerator"
-_USUAL_RACK = "gb200"  # what is in a rack of 72 that says no more
 _GIB = 2**30  # what tools print device memory in
 
 
@@ -41,7 +40,7 @@ def choose_accelerator(chip: Chip, nvlink: bool | None) -> Choice:
     """The accelerator of a family, memory and form: the nearest memory stands in for one that the
     catalogue lacks, nothing for another family."""
     rows = catalogue.accelerators()
-    chip = chip._replace(family=_USUAL_RACK) if chip.family == RACK else chip
+    chip = chip._replace(family=RACKS.get(chip.family, chip.family))
     of_family = [row for row in rows.values() if _is_of(row, chip.family)]
     if not of_family:
         problem = "is not an accelerator of the catalogue"

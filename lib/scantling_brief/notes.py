@@ -10,6 +10,7 @@ from scantling.catalogue.words import ADAPTED, OFFLOADS, RECOMPUTES, SCHEDULES, 
 from scantling.design.line_reading import Read, Unread
 
 from .match import Match
+from .open_questions import Asking
 from .readers import Chip
 from .rule import Rule
 from .topics import Topic
@@ -101,6 +102,7 @@ class Notes:
     unread: list[Unread] = field(default_factory=list)
     either: list[Either] = field(default_factory=list)
     questions: list[Asked] = field(default_factory=list)
+    asking: list[Asking] = field(default_factory=list)  # questions that no rule took
     as_given: set[str] = field(default_factory=set)  # fields that hold a name no catalogue knows
     second: Chip | None = None  # of another kind than the one before, where it was read last
     last: str = ""  # the field or fact that was set last

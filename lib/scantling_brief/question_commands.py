@@ -1,6 +1,7 @@
 """The command that answers a question of a line."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from shlex import join
 from typing import Any
 
@@ -33,6 +34,13 @@ _COMMANDS = {
     Topic.PRICE: "prices",
     Topic.DESIGN: "design",
 }
+# what is answered of a run that tunes a model
+OF_TUNING = {Topic.DESIGN, Topic.EITHER, Topic.FEWEST, Topic.PLAN, Topic.CHANGED, Topic.PRICE}
+# questions that a comparison does not answer
+_BESIDE_EITHER = {Topic.FEWEST, Topic.LARGEST, Topic.LONGEST, Topic.SPARES, Topic.SENSITIVITY}
+# questions that the answer to another one answers too
+_SAME = {Topic.COMPUTE_OPTIMAL: {Topic.SCALING, Topic.LARGEST, Topic.DESIGN}}
+_COUNTS = tuple(2**power for power in range(11))  # devices from one to 1,024
 
 
 def question_of(notes: Notes) -> Question | None:
@@ -46,17 +54,24 @@ def question_of(notes: Notes) -> Question | None:
             (path, (known.get(path), *(e.value for e in notes.either if e.path == path)))
             for path in dict.fromkeys(paths)
         )
-        return Question(topic=Topic.EITHER, words=notes.either[0].words, compared=compared)
+        return Question(
+            topic=Topic.EITHER,
+            words=notes.either[0].words,
+            others=tuple(topic for topic in Topic if topic in topics.keys() & _BESIDE_EITHER),
+            compared=compared,
+        )
     if Topic.SLOW in topics and not any(path.startswith("measured.") for path in notes.fields):
         topics.setdefault(Topic.DESIGN, topics.pop(Topic.SLOW))
     if "flops" in facts:
         topics = {Topic.SCALING: topics[Topic.SCALING]}
-    topic = next((topic for topic in Topic if topic in topics), None)
-    if topic is None:
+    ordered = [topic for topic in Topic if topic in topics]
+    if not ordered:
         return None
+    first, *others = ordered
     return Question(
-        topic=topic,
-        words=topics[topic],
+        topic=first,
+        words=topics[first],
+        others=tuple(topic for topic in others if topic not in _SAME.get(first, {Topic.DESIGN})),
         changed=facts.get("changed", ""),
         by=facts.get("by", ""),
         flops=facts.get("flops"),
@@ -64,13 +79,30 @@ def question_of(notes: Notes) -> Question | None:
 
 
 def arguments(reading: Reading, design: Design, file: str) -> list[str]:
-    """The arguments of `scantling` that answer a line about the design in a file. Of tuning
-    methods only the assessment and a comparison are planned."""
+    """The arguments of `scantling` that answer a line about the design in a file."""
+    return answers(reading, design, file)[0]
+
+
+def answers(reading: Reading, design: Design, file: str) -> list[list[str]]:
+    """The arguments of `scantling` for each question of a line, the one that decides first."""
     question = reading.question
-    if is_posttraining(design) and (question is None or question.topic is not Topic.EITHER):
-        return command(None, file, None)
     settled = untuned(design.change({"unread": None}))
-    return command(question, file, None if reading.open else prepare(settled))
+    resolved = None if reading.open else prepare(settled)
+    of_command = of_tuning if is_posttraining(design) else command
+    asked = [question]
+    if question is not None:
+        asked += [replace(question, topic=topic, others=()) for topic in question.others]
+    commands = [of_command(each, file, resolved) for each in asked]
+    return [words for i, words in enumerate(commands) if words not in commands[:i]]
+
+
+def of_tuning(question: Question | None, file: str, resolved: Resolved | None) -> list[str]:
+    """The arguments of `scantling` about a run of tuning: how many devices is a sweep of them."""
+    if question is None or question.topic not in OF_TUNING:
+        return command(None, file, resolved)
+    if question.topic is Topic.FEWEST:
+        return _swept(file, "cluster.devices", _COUNTS)
+    return command(question, file, resolved)
 
 
 def command(question: Question | None, file: str, resolved: Resolved | None) -> list[str]:

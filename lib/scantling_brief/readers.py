@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import NamedTuple
 
+from scantling.base.files import table
 from scantling.base.units import DAY_S
 
 from .fragments import FORM, LEAST
 from .match import Match
 from .units import GIGABYTES, MEGAWATTS, SECONDS
 
-RACK = "nvl72"  # alone it names a rack, not what is in it
+# names of racks: alone they name what is in the usual one, and may stand beside another
+RACKS: Mapping[str, str] = table(__file__, "names")["racks"]
 
 
 class Chip(NamedTuple):
@@ -29,7 +31,7 @@ class Chip(NamedTuple):
 
     def is_another(self, other: "Chip") -> bool:
         """Whether the other is of another kind; a rack alone may be one of either."""
-        return self.family != other.family and RACK not in (self.family, other.family)
+        return self.family != other.family and not {self.family, other.family} & RACKS.keys()
 
     def joined(self, other: "Chip") -> "Chip | None":
         """The same chip with what either says of memory and form; None where they differ."""
@@ -40,7 +42,7 @@ class Chip(NamedTuple):
         if self.form and other.form and self.form != other.form:
             return None
         return Chip(
-            family=other.family if self.family == RACK else self.family,
+            family=other.family if self.family in RACKS else self.family,
             memory_gb=self.memory_gb or other.memory_gb,
             form=self.form or other.form,
             text=max(self.text, other.text, key=len),

@@ -138,7 +138,7 @@ MACHINE = (
         {"cluster.devices": always(1), "accelerator": accelerator},
         rf"(?:an?|one|my|our|this|single)\s+(?:single\s+)?{ACCELERATOR}"
         r"(?!\w|\s*(?:clusters?|nodes?|servers?|pods?|box(?:es)?|systems?|machines?"
-        r"|racks?|hours?|gpu"
+        r"|racks?|hours?|training|runs?|jobs?|setup|gpu"
         r"[\s-]hours?|fleet|partition|s\b))",
     ),
     # memory of a device, apart from its name

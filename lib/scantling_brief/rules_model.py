@@ -605,6 +605,10 @@ MODEL = (
     ),
     *sets({"plan.offload": always("none")}, r"(?:no|without)\s+(?:cpu\s+)?off-?load(?:ing)?"),
     *sets({"plan.sharding": prefixed("zero")}, r"zero[\s-]*(?:stage[\s-]*)?(?P<v>[123])"),
+    *sets(
+        {"plan.sharding": prefixed("zero"), "stack": always("deepspeed")},
+        r"deepspeed[\s-]+stage[\s-]*(?P<v>[123])",
+    ),
     *sets({"plan.sharding": always("hsdp")}, r"hsdp|hybrid shard(?:ed|ing)(?: data parallel)?"),
     *sets(
         {"plan.sharding": always("zero3")},

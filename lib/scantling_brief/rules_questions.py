@@ -10,7 +10,7 @@ from .fragments import (
     number_in,
     percent_in,
 )
-from .readers import accelerator, always, amount, number, operations, share, word_of_group
+from .readers import accelerator, always, amount, number, operations, share, whole, word_of_group
 from .rule import topic
 from .topics import Topic
 
@@ -61,6 +61,15 @@ _OOM = (
     rf"(?:\s*(?:Including\s+non-PyTorch\s+memory,\s*)?(?:this\s+)?process(?:\s+\d+)?\s+has\s+{_OUT_OF}\s+memory\s+in\s+use\.?)?"
     rf"(?:\s*Of\s+the\s+allocated\s+memory\s+{_OUT_OF}\s+is\s+allocated\s+by\s+PyTorch,?(?:\s+and\s+{_OUT_OF}\s+is"
     r"\s+reserved\s+by\s+PyTorch\s+but\s+unallocated\.?)?)?"
+)
+
+# what an assessment says
+_RESULT = (
+    r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
+    r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|mfu|throughput"
+    r"|step\s+time|tokens\s*(?:/|per)\s*s(?:ec(?:ond)?)?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?|vram(?:\s+usage)?"
+    r"|power(?:\s+(?:draw|use|consumption))?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
+    r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
 )
 
 QUESTIONS = (
@@ -129,7 +138,9 @@ QUESTIONS = (
         r"(?:the\s+)?best\s+(?:model|llm)(?=\s*(?:[?.,;]|$)|\s+(?:for|in|on|with|within|under)\b)",
         rf"(?:what|which)\s+(?:kind\s+of\s+)?(?:model|llm)\s+(?:can|could|should|would)\s+{_WE}{_TRAIN}",
         rf"what\s+(?:can|could)\s+{_WE}\s+(?:pre-?train|train|afford)",
-        r"what\s+(?:model\s+)?size\s+(?:of\s+model\s+)?(?:is|would\s+be)\s+(?:optimal|best)",
+        rf"what\s+(?:model\s+)?size\s+(?:of\s+model\s+)?(?:is|would\s+be)\s+(?:optimal|best|{_OPTIMAL})",
+        rf"what(?:'?s|\s+is)\s+{_OPTIMAL}",
+        r"(?:what|which)\s+model(?=\s*(?:[?.,;]|$))",
     ),
     *topic(
         Topic.SCALING,
@@ -204,6 +215,12 @@ QUESTIONS = (
             r"how\s+(?:soon|quickly|early)(?:\s+(?:can|could|will)\s+(?:it|we|i"
             r"|this))?(?:\s+(?:be\s+)?(?:finish(?:ed)?|done|complete[d]?))?"
         ),
+    ),
+    *topic(
+        Topic.FEWEST,
+        rf"how\s+many\s+{GROUP}\s*(?:of|with|,|\()\s*(?P<per>\d{{1,2}})(?P<per_s>)\s*[x×]?\s*{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"
+        r"(?:\s+(?:do|would|will|should|are|is)\s+(?:i|we|one|you|it)?(?:\s*(?:need(?:ed)?|require[d]?|take|have))?)?",
+        fields={"accelerator": accelerator, "cluster.devices_per_node": whole("per")},
     ),
     *topic(
         Topic.FEWEST,
@@ -426,9 +443,13 @@ QUESTIONS = (
             r"+)?(?:oom|out[\s-]of[\s-]memory)(?:s|\s+errors?)?"
         ),
         _OOM,
-        r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do",
+        r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
+        _RESULT,
+        rf"(?:what(?:'?s|\s+(?:is|are|was|were|would\s+be|will\s+be))|tell\s+me|give\s+me|estimate)\s+(?:the\s+|my\s+|our\s+|its\s+)?{_RESULT}",
+        r"what\s+(?:can|could|should|do)\s+(?:i|we)\s+expect(?:\s+(?:from|of|with|on))?",
+        rf"(?:what|which)\s+{_RESULT}(?:\s+(?:should|can|could|do|will|would|to)(?:\s+(?:i|we|it|expect|get|see|reach))*)?",
+        rf"how\s+(?:much|many|high|big|large|long)\s+(?:is|are|would\s+be|will\s+be)\s+(?:the\s+|my\s+|our\s+|its\s+)?{_RESULT}",
         r"fits?(?=\s+(?:on|in|into|for)\b|\s*[?.,!]|\s*$)",
-        r"what\s+(?:is|are|should|would|do|will|can)(?:\s+(?:be|the|i|we))*",
         (
             r"when\s+(?:will|would|can|could)\s+(?:it|we|i|this)\s+(?:be\s+)?(?:done"
             r"|finish(?:ed)?|ready|complete)"

@@ -6,6 +6,8 @@ from functools import cache
 
 from scantling.base.files import table
 
+from .idle import idle
+
 _LETTERS = re.compile(r"(?<![\w.-])[^\W\d_]{3,}(?![\w-])")
 _UNITS = re.compile(r"(?<=\d)\s?(?:Go|[Gg]igs?|[Gg]igabytes?)(?!\w)")
 _ALIKE = 0.87  # of two words that differ by one letter
@@ -37,7 +39,7 @@ def _mended() -> tuple[str, ...]:
 @cache
 def _well_spelt() -> frozenset[str]:
     """Words that are left as they are."""
-    return frozenset((*_mended(), *table(__file__, "words")["fillers"].split()))
+    return frozenset((*_mended(), *idle()))
 
 
 def in_english(text: str) -> str:

@@ -15,7 +15,8 @@ from scantling.design.design import Design, DesignError
 from scantling.design.draft import commented, draft
 from scantling.plans.prepare import prepare
 from scantling_brief.brief import read_brief
-from scantling_brief.grammar import fillers
+from scantling_brief.idle import idle
+from scantling_brief.question_commands import answers
 
 MOE = (
     "175B parameter MoE model with 96 layers. 1024x A100 80GB GPUs with 200Gbps InfiniBand "
@@ -297,6 +298,11 @@ def test_a_named_model_with_another_depth():
         ("70B, 512 H100, 40% MFU", "40% MFU", "constraints.min_mfu"),
         ("70B, 512 H100, 20k tokens", "20k tokens", "job.tokens"),
         ("70B on 512 H100 and 512 A100", "512 A100", None),
+        ("70B on 512 H100 except Sundays", "except Sundays", None),
+        ("70B on 512 H100 in Norway", "Norway", None),
+        ("70B on 512 H100, only at night", "night", None),
+        ("70B with half of our 512 H100", "half", None),
+        ("70B on 512 H100, muonclip", "muonclip", "job.optimizer"),
     ],
 )
 def test_what_decides_and_has_no_field_is_asked_about(text, words, unset):
@@ -310,8 +316,6 @@ def test_what_decides_and_has_no_field_is_asked_about(text, words, unset):
     ("text", "left", "unset"),
     [
         ("70B, 512 H100, not fp8", "not fp8", "job.precision"),
-        ("70B on 512 H100 except Sundays", "except Sundays", None),
-        ("70B on 512 H100 in Norway", "Norway", None),
         ("full fine-tune of llama-3.1-8b on 8 H100, no LoRA", "no LoRA", None),
     ],
 )
@@ -321,6 +325,54 @@ def test_what_decides_nothing_is_listed_and_sets_nothing(text, left, unset):
     assert unset not in brief.fields
     assert not brief.unread
     assert all(r.why for r in brief.ignored)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("70B on 512 H100. Should we use FP8?", "Should we use FP8"),
+        ("70B on 512 H100, is the optimizer a good choice?", "is the optimizer a good choice"),
+        ("What is the best framework for 70B on 512 H100", "What is the best framework for 70B"),
+        ("how many days, and whether it converges, 70B on 512 H100", "whether it converges"),
+        ("why is 70B slow on 512 H100?", "why"),
+        ("LoRA of 70B on 8 H100, what is the longest context?", "what is the longest context"),
+    ],
+)
+def test_a_question_that_no_rule_answers_is_asked_about(text, words):
+    """Never the assessment in its place."""
+    unread = read_brief(text).unread
+    assert any(u.words.startswith(words) and u.choices for u in unread), unread
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "70B on 512 H100, 2T tokens?",
+        "Can we train 70B on 512 H100 in 60 days?",
+        "Hi all, my team at the university would like to pretrain a 7B on 64 H100, thanks a lot",
+        "the startup has 64 H100 and plans a 7B on 1T tokens of Korean and medical text",
+    ],
+)
+def test_idle_words_and_whether_a_plan_holds_are_not_asked_about(text):
+    brief = read_brief(text)
+    assert not brief.unread, brief.unread
+
+
+def test_a_second_question_has_its_command_too():
+    text = "30B, 2T tokens, 512 H100, which parallelism and how many spares?"
+    brief = read_brief(text)
+    design, _, _ = draft(brief, None, prepare)
+    commands = [words[0] for words in answers(brief, design, "f.yaml")]
+    assert commands == ["goodput", "search"]
+
+
+@pytest.mark.parametrize("method", ["GRPO", "LoRA"])
+def test_how_many_devices_tuning_takes_is_a_sweep_of_them(method):
+    brief = read_brief(f"how many H100 for {method} of qwen2.5-7b?")
+    design, _, _ = draft(brief, None, prepare)
+    (words,) = answers(brief, design, "f.yaml")
+    assert words[:2] == ["sweep", "f.yaml"]
+    assert words[2].startswith("cluster.devices=1,2,4")
 
 
 @pytest.mark.parametrize(
@@ -446,7 +498,7 @@ def test_every_line_becomes_a_file(line, tmp_path, capsys):
         assert prepare(design.change({"unread": None})).cluster.devices >= 1
 
 
-def test_no_negation_or_bound_is_a_filler():
+def test_no_negation_or_bound_is_idle():
     """Words that turn a meaning round can only be read by a rule, never skipped."""
     turning = (
         "no not never none without except unless or neither nor instead "
@@ -454,7 +506,7 @@ def test_no_negation_or_bound_is_a_filler():
         "fewer under over above below minimum maximum max min exceed avoid exclude per "
         "each every cannot can't don't"
     )
-    assert not fillers() & set(turning.split())
+    assert not idle() & set(turning.split())
 
 
 # the file
