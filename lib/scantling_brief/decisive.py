@@ -9,13 +9,10 @@ from scantling.base.records import Lines
 from scantling.catalogue.models.entries import entries
 
 from .idle import idle, organisations, turning, words_beside
-from .notes import Notes
+from .notes import TURNED, UNUSED, Notes
 from .spelling import HAN
 from .topics import Topic
 
-UNUSED = "no rule reads it"
-TURNED = "a negation or bound that no rule reads: what is meant?"
-NEGATED = "not asked for, and not planned unless it is"
 _QUANTITY = "no field takes it: what does it say of the run?"
 NO_MODEL = "no model of the catalogue is called so: which is meant, or is a size alone enough?"
 NO_CHIP = "no accelerator of the catalogue is called so: which is meant?"

@@ -29,7 +29,7 @@ SHAPED = (
 HBM = r"(?:8|12|16|24|32|40|46|48|64|80|94|96|110|120|128|141|144|180|192|256|268|279|288|432)"
 # memory of a device beside its name: 80GB, 40G; no rate of a network
 MEMORY = (
-    rf"(?:\d+\s?GB(?!/|ps)|{HBM}\s?G(?!b|/)(?!\s*(?:ib|infiniband|roce|ethernet|efa|nics?|network"
+    rf"(?:\d+\s?GB(?:s(?![a-z/]))?(?!/|ps)|{HBM}\s?G(?!b|/)(?!\s*(?:ib|infiniband|roce|ethernet|efa|nics?|network"
     r"|links?)\b))"
 )
 MEMORY_OF_EACH = (

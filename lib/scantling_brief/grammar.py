@@ -10,11 +10,11 @@ from scantling.catalogue.models.entries import entries
 from scantling.catalogue.stacks import Stack, stacks
 from scantling.design.line_reading import Read
 
-from .decisive import NEGATED, TURNED, UNUSED, ask_about
-from .fragments import FAMILY, GROUP, TIMES, whole_in
+from .decisive import ask_about
+from .fragments import ACCELERATOR, FAMILY, GROUP, TIMES, whole_in
 from .idle import idle, turning
 from .match import Match
-from .notes import Notes
+from .notes import NEGATED, TURNED, UNUSED, Notes
 from .open_questions import asked_without_answer
 from .readers import always, whole
 from .rule import Rule, sets
@@ -57,7 +57,7 @@ _NUMBERS = (
 _COUNTED = (
     r"[\s-]+(?:thousand|million|billion|trillion|seconds?|minutes?|hours?|days?|weeks?|months?"
     r"|years?|nodes?|gpus?|devices?|servers?|racks?|sites?|data\s?cent(?:er|re)s?|regions?|campuses|pods?"
-    r"|(?:hot\s+)?spare|layers|experts|dgx|hgx|epochs?|[a-z]+\d+[a-z]*)\b"
+    r"|(?:hot\s+)?spare|layers|experts|dgx|hgx|epochs?|sequences?|samples?|[a-z]+\d+[a-z]*|\d+\s?[x×]\s?[a-z]+\d+[a-z]*)\b"
 )
 _COUNTED_AFTER_SINGLE = (
     r"[\s-]+(?:(?:dgx|hgx|nvidia|rtx)\s+)?(?:\d{4}|\d+\s?x\s?[a-z]+\d+|[a-z]+\d+[a-z]*|gpu|rack"
@@ -67,9 +67,9 @@ _COUNTED_AFTER_A = r"\s+(?:thousand|million|billion|trillion)\b"
 # a unit that is said once behind several numbers: 15 or 60 minutes, 7 or 13B, 8, 16 or 64 experts
 _OR = r"\s*(?:\b(?:or|vs|versus)\b\.?)\s*"
 _UNIT_ONCE = re.compile(
-    rf"(?<![\w.,$€£¥-])((?:\d+k?\s*(?:,|/|{_OR})\s*)?\d+(?:\.\d+)?k?)\s*,?{_OR}(\d+(?:\.\d+)?k?)"
-    rf"(\s?[x×]?\s?(?:experts|gpus|devices|nodes|chips|layers|minutes?|mins?|hours?|days?|weeks?|months?|[bt]n?\b"
-    rf"|[kmbt]?\s?tokens?|(?:{FAMILY})s?))\b",
+    rf"(?<![\w.,$€£¥-])(?P<first>(?:\d+k?\s*(?:,|/|{_OR})\s*)?\d+(?:\.\d+)?k?)\s*,?{_OR}(?P<last>\d+(?:\.\d+)?k?)"
+    rf"(?P<unit>\s?[x×]?\s?(?:(?:experts|gpus|devices|nodes|chips|layers|minutes?|mins?|hours?|days?|weeks?|months?"
+    rf"|[bt]n?|[kmbt]?\s?tokens?)\b|{ACCELERATOR}))",
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(rf"\s*(?:,|/|{_OR})\s*", re.IGNORECASE)
@@ -89,7 +89,7 @@ _A_TIME = re.compile(
     re.IGNORECASE,
 )
 _COUNT = re.compile(
-    rf"\b({'|'.join(_NUMBERS)})(?={_COUNTED})|\b(?:dual|quad)(?={_COUNTED_AFTER_SINGLE})|\ba(?={_COUNTED_AFTER_A})"
+    rf"\b(one)(?={_COUNTED})|\b({'|'.join(_NUMBERS[1:])})(?=[\s-]+[a-z\d])|\b(?:dual|quad)(?={_COUNTED_AFTER_SINGLE})|\ba(?={_COUNTED_AFTER_A})"
     rf"|\bsingle(?={_COUNTED_AFTER_SINGLE})",
     re.IGNORECASE,
 )
@@ -158,8 +158,8 @@ def in_digits(text: str) -> str:
 
 def _with_units(match: re.Match[str]) -> str:
     """Several numbers, each with the unit that is said behind the last."""
-    numbers = (*_BETWEEN.split(match[1]), match[2])
-    return " or ".join(f"{number}{match[3]}" for number in numbers)
+    numbers = (*_BETWEEN.split(match["first"]), match["last"])
+    return " or ".join(f"{number}{match['unit']}" for number in numbers)
 
 
 def scan(text: str) -> Notes:
@@ -181,6 +181,9 @@ _SPACES_BETWEEN = re.compile(
 )
 
 
+_JOINED = re.compile(
+    r"\b((?:tp|pp|dp|cp|ep|vpp)\d+)(?=(?:(?:tp|pp|dp|cp|ep|vpp)\d+)+\b)", re.IGNORECASE
+)
 _HALF = re.compile(r"\bhalf\s+an?\s+(year|month|week|day|quarter)\b", re.IGNORECASE)
 _HALVES = {"year": "6 months"}
 _FIRST_OPTION = re.compile(r"\b(?:option|variant|plan)\s+(?:a|1)\s*[:)]\s*", re.IGNORECASE)
@@ -196,6 +199,7 @@ def normalised(text: str) -> str:
         return f"e{match[1]}" if behind_number else f"1e{match[1]}"
 
     text = _POWER.sub(power, in_english(text))
+    text = _JOINED.sub(r"\1 ", text)
     text = _OPTION.sub(r" or ", _FIRST_OPTION.sub("", text))
     text = _HALF.sub(lambda half: _HALVES.get(half[1].lower(), f"0.5 {half[1]}"), text)
     text = _SPACES_BETWEEN.sub(lambda match: match[1] + match[2].replace(" ", ""), text)
@@ -262,7 +266,8 @@ class _Scanner:
             self._turn(best, match_of_words, longest.end())
         if best.topic is not None or len(self.notes.either) > either:
             self.answered.append(longest.span())
-        self.place = longest.end()
+        on = _ON.match(self.text, longest.end()) if best.sets else None
+        self.place = on.end() if on else longest.end()
         return True
 
     def _belongs(self, rule: Rule, match: Match) -> bool:
@@ -388,7 +393,8 @@ _NOT = (
 )
 _WHOLE = re.compile(r"\d+")
 _UNIT = re.compile(r"\s?([a-z]+)\b", re.IGNORECASE)
-# behind a setting: it is not wanted
+# behind a setting: it is wanted, or it is not
+_ON = re.compile(r"\s*[:=]?\s*(?:is\s+|turned\s+|switched\s+)?(?:enabled|true)\b", re.IGNORECASE)
 _OFF = re.compile(
     r"\s*[:=]?\s*(?:is\s+|turned\s+|switched\s+)?(?:off|disabled|false)\b", re.IGNORECASE
 )

@@ -60,6 +60,9 @@ FACTS = (
     "changed",
     "by",
 )
+UNUSED = "no rule reads it"
+TURNED = "a negation or bound that no rule reads: what is meant?"
+NEGATED = "not asked for, and not planned unless it is"
 SECOND_CHIP = "a run is planned on one kind of accelerator: which one?"
 
 
@@ -130,6 +133,9 @@ class Notes:
     def set(self, path: str, value: Any, words: str, why: str = "") -> None:
         """A field or fact is `value`; a second, different value is a clash. InfiniBand and its
         generation may be said apart, and so may a chip and its memory."""
+        if path == "rate_of" and self.last not in _RATED:
+            self.ignore(words, UNUSED)  # of something else than the network's rate
+            return
         is_fact = path in FACTS
         values = self.facts if is_fact else self.fields
         old = values.get(path, value)
@@ -229,6 +235,7 @@ class Notes:
         return True
 
 
+_RATED = ("rate", "fabric", "no_ib", "rdma", "cluster.nics_per_node")
 _WORDS_OF = {
     "plan.recompute": RECOMPUTES,
     "plan.schedule": SCHEDULES,

@@ -73,6 +73,12 @@ ASKED = (
         choices=("cluster.accelerator", "cluster.devices"),
     ),
     *asks(
+        "how many devices does each hold (cluster.devices)?",
+        rf"{number_in('x')}\s+{ACCELERATOR}\s+(?:super)?(?:pods|clusters|racks)",
+        choices=("cluster.devices",),
+        fields={"accelerator": accelerator},
+    ),
+    *asks(
         _WHICH,
         rf"{_RANGE}{TIMES}(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN}|{GROUP})",
         choices=("cluster.devices",),

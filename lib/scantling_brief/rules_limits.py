@@ -13,6 +13,7 @@ from .fragments import (
     MFU,
     MOST,
     OVERHEAD,
+    PER_DEVICE,
     WENT,
     number_in,
     percent_in,
@@ -291,7 +292,9 @@ LIMITS = (
         (
             rf"(?:at\s+)?(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an)\s*(?:hours?"
             r"|hr|h)(?:\s+each)?"
+            rf"{PER_DEVICE}?"
         ),
+        rf"(?:an?\s+)?(?:gpu|device|card|chip)[\s-]hours?\s+(?:costs?|is|are|at|for)\s+(?:us)?\$\s*{number_in('v')}",
         rf"(?:at\s+)?{number_in('v')}\s*\$\s*(?:/|per|an)\s*(?:hours?|hr|h)(?:\s+each)?",
         (
             rf"(?:at\s+)?{number_in('v')}\s*(?:usd|(?:us\s+)?dollars)\s*(?:/"

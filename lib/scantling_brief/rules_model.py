@@ -37,12 +37,13 @@ from .rule import Rule, asks, means, sets
 def _ways(path: str, axis: str, name: str) -> tuple[Rule, ...]:
     """Ways of one axis of a plan, by its letters or in words."""
     parallel = r"[\s_-]+parallel(?:i[sz]m)?"
+    size = r"(?:[\s_-]*(?:size|degree|ways?|rank)|\s+(?:with|of)\s+(?:an?\s+)?(?:size|degree))?"
     return sets(
         {path: whole("v")},
         rf"{axis}(?:[\s_-]*(?:size|degree|ways?))?\s*(?:[=:]|of|is)?\s*(?P<v>\d+)",
         rf"(?P<v>\d+)[\s-]*(?:way|x)?\s+{axis}",
         rf"(?P<v>\d+)[\s-]*way\s+{name}(?:{parallel})?",
-        rf"-{{0,2}}{name}{parallel}(?:[\s_-]*(?:size|degree|ways?|rank))?{BE}\s*(?P<v>\d+)",
+        rf"-{{0,2}}{name}{parallel}{size}{BE}\s*(?P<v>\d+)",
     )
 
 
@@ -341,6 +342,9 @@ MODEL = (
         {"job.seq_len": sequence},
         rf"{CONTEXT}s?{BE}\s*(?:{MOST}\s*)?{whole_in('v')}(?:[\s-]*tokens?)?",
         rf"(?:{MOST}\s*)?{whole_in('v')}[\s-]*(?:tokens?[\s-]+)?{CONTEXT}s?",
+        rf"{whole_in('v')}[\s-]*tokens?\s+of\s+{CONTEXT}",
+        rf"(?:cut-?off(?:[\s_-]?len(?:gth)?)?|truncat(?:ed?|ing|ion)(?:[\s_-]?len(?:gth)?)?|(?:model[\s_-])?max(?:imum)?[\s_-]length|(?:(?<![a-z]\s)|(?<=with\s)|(?<=and\s))length"
+        rf"|max[\s_-]len){BE}\s*(?:{MOST}\s*)?{whole_in('v')}(?:[\s-]*tokens?)?",
         (
             rf"{_DOCUMENT}\s*(?:are|of|with|that are|reach|go"
             rf"|run)?\s*(?:{MOST}\s*)?{whole_in('v')}[\s-]*(?:tokens?(?:\s+long)?)?"
@@ -367,7 +371,7 @@ MODEL = (
     ),
     *sets(
         {"job.seq_len": millions},
-        rf"(?P<v>\d{{1,3}})\s?(?:m|mn|million)[\s-]*(?:tokens?[\s-]+)?{CONTEXT}s?",
+        rf"(?P<v>\d{{1,3}})\s?(?:m|mn|million)[\s-]*(?:tokens?[\s-]+)?(?:of\s+)?{CONTEXT}s?",
         rf"{CONTEXT}s?{BE}\s*(?:{MOST}\s*)?(?P<v>\d{{1,3}})\s?(?:m|mn|million)(?:[\s-]*tokens?)?",
         why="M after a power of two is 1,048,576 here",
     ),
@@ -447,6 +451,8 @@ MODEL = (
             rf"{BATCH}{BE}\s*{whole_in('v')}\s*(?:(?:sequences|seqs|samples)\s*)?(?:x|×|\*|of|by)\s*"
             rf"{whole_in('w')}[\s-]*tok(?:en)?s?(?!\s*(?:per|/))"
         ),
+        rf"{whole_in('v')}\s*(?:sequences|seqs|samples)\s+of\s+(?:length\s+)?{whole_in('w')}[\s-]*(?:tok(?:en)?s?)?\s*"
+        r"(?:per|a|each|every|in (?:a|each))\s+(?:global\s+)?(?:step|batch|update|iteration)",
     ),
     *means(
         "what the optimizer keeps is in 32 bit in every plan that says no other",
@@ -529,6 +535,7 @@ MODEL = (
     *sets({"job.optimizer": always("sgd")}, r"sgd(?:\s+optimizer)?"),
     *_ways("plan.tp", "tp", r"tensor(?:[\s_-]model)?"),
     *_ways("plan.pp", "pp", r"pipeline(?:[\s_-]model)?"),
+    *sets({"plan.pp": whole("v")}, r"(?P<v>\d+)\s+(?:pipeline|pp)[\s-]+stages"),
     *_ways("plan.dp", "dp", "data"),
     *_ways("plan.cp", "cp", "context"),
     *_ways("plan.ep", "ep", r"expert(?:[\s_-]model)?"),
@@ -536,6 +543,7 @@ MODEL = (
         {"plan.tp": whole("v")},
         rf"model[\s_-]+parallel(?:ism)?(?:[\s_-]*(?:size|degree|ways?))?{BE}\s*(?P<v>\d+)",
         r"(?P<v>\d+)[\s-]*way\s+model(?:[\s-]+parallel(?:ism)?)?",
+        r"(?<![a-z_])mp(?:[\s_-]*size)?\s*[=:]?\s*(?P<v>\d+)",
         why="model parallelism is read as tensor parallelism",
     ),
     *sets(
@@ -605,9 +613,11 @@ MODEL = (
     ),
     *sets({"plan.offload": always("none")}, r"(?:no|without)\s+(?:cpu\s+)?off-?load(?:ing)?"),
     *sets({"plan.sharding": prefixed("zero")}, r"zero[\s-]*(?:stage[\s-]*)?(?P<v>[123])"),
+    *sets({"plan.sharding": prefixed("zero")}, r"(?<=deepspeed\s)stage[\s-]*(?P<v>[123])"),
     *sets(
-        {"plan.sharding": prefixed("zero"), "stack": always("deepspeed")},
-        r"deepspeed[\s-]+stage[\s-]*(?P<v>[123])",
+        {"plan.sharding": always("zero1")},
+        r"(?:(?:use|with)[\s_-])?(?:megatron[\s-]+)?(?:distributed|sharded)[\s_-]optimi[sz]er",
+        why="a distributed optimizer shards its states, as ZeRO-1 does",
     ),
     *sets({"plan.sharding": always("hsdp")}, r"hsdp|hybrid shard(?:ed|ing)(?: data parallel)?"),
     *sets(

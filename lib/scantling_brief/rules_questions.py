@@ -101,7 +101,7 @@ QUESTIONS = (
         ),
         (
             r"(?:so\s+|too\s+|very\s+|running\s+|is\s+)slow(?:er)?(?:\s+than\s+(?:expected"
-            r"|it\s+should))?"
+            r"|it\s+should))?|slow(?:s|ed|ing)\s+down"
         ),
         (
             r"(?:how\s+(?:can|do|could|should)\s+(?:i|we)\s+)?(?:improve|speed\s+(?:it\s+)?up"

@@ -34,6 +34,10 @@ TUNING = (
         rf"(?:{_BASE}\s+)?q-?lora(?:\s+(?:in\s+|with\s+|on\s+)?\(?{_BASE}(?:\s+(?:base|weights|quanti\w+))?\)?)?",
     ),
     *adapters("lora", r"lora"),
+    *sets(
+        {"job.method": always("lora"), "job.adapter.rank": whole("v")},
+        r"lora_(?:r|rank|dim)\s*[:=]?\s*(?P<v>\d+)",
+    ),
     *sets({"adapter_rank": whole("v")}, rf"(?:lora[\s_-]*)?(?:rank|r){BE}\s*(?P<v>\d+)"),
     *sets(
         {"job.adapter.targets": always(["attention", "mlp"])},
@@ -103,7 +107,7 @@ TUNING = (
         {"job.rollout.prompts": whole("prompts"), "job.rollout.samples": whole("v")},
         rf"{whole_in('prompts')}\s+prompts[\s,]*(?:and|with|by|x|×|\*)?\s*{_EACH}",
         rf"{whole_in('prompts')}\s+prompts{_BY}{whole_in('v')}\s+{_SAMPLES}",
-        rf"{_EACH},?\s*(?:and\s+|with\s+|for\s+|of\s+)?{whole_in('prompts')}\s+prompts",
+        rf"{_EACH},?\s*(?:and\s+|with\s+|for\s+|of\s+)?{whole_in('prompts')}\s+prompts(?:\s+(?:per|a|each)\s+(?:step|batch|iteration))?",
         rf"{whole_in('v')}\s+{_SAMPLES}{_BY}{whole_in('prompts')}\s+prompts",
     ),
     *sets(
