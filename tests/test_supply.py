@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
 import sys
+from importlib import import_module, metadata
+from importlib.machinery import SourceFileLoader
+from importlib.util import find_spec, module_from_spec, spec_from_loader
 from pathlib import Path
 
 import pytest
@@ -147,3 +151,40 @@ def test_the_audit_tells_a_vulnerability_from_a_service_that_is_away(answer, cod
         check=False,
     )
     assert done.returncode == code and said in done.stdout, done.stderr
+
+
+def _scripts():
+    """Scripts of Python without an ending, which neither mypy nor an import reads."""
+    files = (path for path in (ROOT / ".ci").iterdir() if path.is_file() and not path.suffix)
+    return [path for path in sorted(files) if "python" in path.read_text("utf-8").split("\n")[0]]
+
+
+@pytest.mark.parametrize("path", _scripts(), ids=lambda path: path.name)
+def test_a_script_takes_from_the_packages_what_they_have(path):
+    """Every name that a script imports of ours, and every attribute of a module among them."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scantling"):
+            module = import_module(node.module)
+            for alias in node.names:
+                inside = (
+                    find_spec(f"{node.module}.{alias.name}")
+                    if hasattr(module, "__path__")
+                    else None
+                )
+                found = import_module(inside.name) if inside else getattr(module, alias.name)
+                names[alias.asname or alias.name] = found
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in names:
+                assert hasattr(names[node.value.id], node.attr), f"{node.value.id}.{node.attr}"
+
+
+def test_the_notebooks_in_a_browser_have_what_they_import():
+    """JupyterLite installs what the package requires by itself, and with the extras of the desk."""
+    spec = spec_from_loader("lite", SourceFileLoader("lite", str(ROOT / ".ci/lite")))
+    spec.loader.exec_module(lite := module_from_spec(spec))
+    needed = set(lite.needs(metadata.distribution("scantling")))
+    assert {"altair", "anywidget", "ipywidgets", "jinja2", "numpy", "pandas", "scipy"} <= needed
+    assert not {"jupyterlab", "scantling", "torch", "voila"} & needed

@@ -70,7 +70,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         "announced": announced(assessment),
         "limits": lines,
         "asked": stated_constraints(assessment),
-        "saving": saving(assessment) if advice else None,
+        "saving": saving(assessment, tried) if advice else None,
         "spot": spot(assessment),
         "unread": [words.stated() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],

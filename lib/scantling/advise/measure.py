@@ -16,6 +16,7 @@ from ..verdict.result import Narrowed
 WORTH = 0.02  # of the width of days or dollars that a row has to take away
 # of the width that stays after a step timed on a few nodes (judgement: other nodes and later weeks)
 LEFT_BY_A_STEP = 0.2
+TIMED_STEPS = 20  # "twenty steps" of its sentence, and of the risk that they answer
 
 
 @record

@@ -13,7 +13,7 @@ FEWER = (0.875, 0.75, 0.625, 0.5, 0.375, 0.25)  # times today's devices
 _ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
 
 
-def saving(assessment: Assessment) -> Saving | None:
+def saving(assessment: Assessment, others: Trials | None = None) -> Saving | None:
     """The change that saves most dollars (days, where nothing is dear) of a design that may be run:
     a batch that its devices can share, fewer devices within its deadline (in no more days, where
     none is stated), or, where failures take more than WORTH of it, saves, restarts and ways of
@@ -21,10 +21,11 @@ def saving(assessment: Assessment) -> Saving | None:
     where the design's own arithmetic leaves no room for it.
 
     share : of the dollars, or of the days where no price is known or the days gain more.
+    others : trials of the same assessment, where they are at hand: none is made twice.
     """
     if not assessment.met or not assessment.days or _most_to_save(assessment) <= WORTH:
         return None
-    tried = Trials(assessment)
+    tried = Trials(assessment, others)
     tried.judge(change for change in site_changes(assessment) if change.kind == WHOLE)
     fewer_devices(tried)
     if 1 - assessment.goodput > WORTH:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
+from json import dumps
 from typing import Any
 
 from ..base.records import record
@@ -79,19 +80,27 @@ class Tried:
         return {**self.row(), "likely": likely, "set": changes, "missed": missed}
 
 
+# the assessment after fields are set, in a space and like another: the other is kept, so that its
+# number stays its own
+_Answers = dict[tuple[str, int, int], tuple[Assessment | None, Assessment | None]]
+
+
 class Trials:
     """Changes of one design, each tried once, until WORK legal plans have been looked at: what
     comes after that is in `left`. Changes of a design with LARGE_SEARCH legal plans or more are
     tried in the coarse space, from a coarse assessment (`before`); whoever shows one has it
-    `verified`."""
+    `verified`. `others`: trials of the same assessment, from which what both ask is taken; it
+    counts as looked at all the same, so that no list depends on which came before."""
 
-    def __init__(self, assessment: Assessment) -> None:
+    def __init__(self, assessment: Assessment, others: "Trials | None" = None) -> None:
         legal = sum(one.search.legal for one in assessment.phases)
         self.assessment = assessment
         self.spent = legal
         self.seen: dict[str, Tried] = {}
         self.left: list[Change] = []
         self.space = COARSE if legal > LARGE_SEARCH else DEFAULT
+        shared = others is not None and others.assessment is assessment
+        self._answers: _Answers = others._answers if others is not None and shared else {}
 
     @cached_property
     def before(self) -> Assessment:
@@ -106,7 +115,11 @@ class Trials:
     def _after(
         self, fields: Mapping[str, Any], space: Space, like: Assessment | None
     ) -> Assessment | None:
-        after = changed(self.assessment.design, fields, space=space, like=like)
+        asked = dumps(fields, sort_keys=True), id(space), id(like)
+        if asked not in self._answers:
+            answer = changed(self.assessment.design, fields, space=space, like=like)
+            self._answers[asked] = answer, like
+        after, _ = self._answers[asked]
         searched_before = {id(one.search.reason) for one in like.phases} if like else set()
         searches = [one.search for one in after.phases] if after else []
         new = (s.legal for s in searches if id(s.reason) not in searched_before)

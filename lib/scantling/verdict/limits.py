@@ -18,7 +18,7 @@ from ..physics.gather import Situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
 from ..plans import space as planning
-from ..plans.evaluate import find
+from ..plans.evaluate import Search, find
 from ..plans.fit import host_bytes
 from ..plans.ran import run_of, spread_of
 from ..plans.stack_laws import runs_on
@@ -302,9 +302,11 @@ def rounder(chosen: Chosen) -> str:
     have = situation.resolved.cluster.devices
     near_enough = 0.05 if devices(chosen.case.plan) > 0.95 * have else 0.5
     best_saving, best_batch, at_work = 0.0, batch, 0.0
-    for nearby in batches_nearby(chosen):
-        if abs(nearby.batch / batch - 1) <= near_enough:
-            option = _with_batch(chosen, situation, nearby.batch)
+    near = [n.batch for n in batches_nearby(chosen) if abs(n.batch / batch - 1) <= near_enough]
+    before = _coarsely(situation) if near else None
+    if before is not None:
+        for other in dict.fromkeys(near):
+            option = _with_batch(before, other)
             if option is not None:
                 best_saving, best_batch, at_work = max((best_saving, best_batch, at_work), option)
     if best_saving <= WORTH_A_BATCH:
@@ -315,26 +317,30 @@ def rounder(chosen: Chosen) -> str:
     )
 
 
-def _with_batch(
-    chosen: Chosen, situation: Situation, batch: int
-) -> tuple[float, int, float] | None:
+def _coarsely(situation: Situation) -> Search | None:
+    """The coarse search of a situation; None where a pin has no plan or none fits."""
+    with suppress(DesignError):
+        search = find(situation, planning.offered(planning.COARSE, situation.resolved))
+        return search if search.best() is not None else None
+    return None
+
+
+def _with_batch(before: Search, batch: int) -> tuple[float, int, float] | None:
     """(share of a token's time that it saves, batch, devices at work) of the best plan with another
-    global batch, by a coarse search of both; None where no plan fits."""
-    coarse = planning.offered(planning.COARSE, situation.resolved)
+    global batch, by a coarse search as `before` is one; None where no plan fits."""
+    situation = before.situation
     other = replace(
         situation,
         phase=replace(situation.phase, global_batch=batch),
         job=replace(situation.job, global_batch=float(batch)),
     )
-    with suppress(DesignError):  # a pin that this batch has no plan for
-        search = find(other, coarse)
-        row, before = search.best(), find(situation, coarse)
-        now = before.best()
-        if row is not None and now is not None:
-            longer = search.step_s[row] / before.step_s[now]
-            saving = 1 - longer * chosen.phase.global_batch / batch
-            return float(saving), batch, float(devices(search.case(row).plan))
-    return None
+    search = _coarsely(other)
+    row, now = (None if one is None else one.best() for one in (search, before))
+    if search is None or row is None or now is None:
+        return None
+    longer = search.step_s[row] / before.step_s[now]
+    saving = 1 - longer * situation.phase.global_batch / batch
+    return float(saving), batch, float(devices(search.case(row).plan))
 
 
 def able_stacks(assessment: Assessment) -> Iterator[str]:

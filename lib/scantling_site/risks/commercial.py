@@ -3,6 +3,7 @@ price."""
 
 from math import log
 
+from scantling.advise.measure import TIMED_STEPS
 from scantling.base.records import Known
 from scantling.base.units import DAY_S
 from scantling.endure.cost import Z80, Cost, power_w
@@ -42,11 +43,11 @@ def slower_than_estimated(s: Site) -> Trouble | None:
             f"run takes {days_of_step(s, high):.1f} days longer"
         ),
         mitigation=(
-            "time 100 steps of this plan on one replica before signing and put the mean into the "
-            "design as measured"
+            "time twenty steps of this plan on one replica before signing and put the mean into "
+            "the design as measured"
         ),
         left=EVEN * s.run.days * mean_excess(CONSTANTS.scatter / QUARTILE),
-        mitigation_usd=s.run.usd(100 * s.step_s / DAY_S),
+        mitigation_usd=s.run.usd(TIMED_STEPS * s.step_s / DAY_S),
         owner=PERFORMANCE_ENGINEER,
         by=SIGNING,
     )

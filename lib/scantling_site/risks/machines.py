@@ -4,6 +4,7 @@ compute wrongly."""
 from dataclasses import replace
 
 from scantling import catalogue
+from scantling.base.show import seconds
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.endure import storage
 
@@ -50,7 +51,7 @@ def corruption(s: Site) -> Trouble | None:
             f"{checked_s / 60:.0f} min by checks, without them it takes more than 8 h "
             f"({source('R069')})"
         ),
-        mitigation=f"recompute one step elsewhere every {s.e.check_every_s / HOUR_S:.2g} h",
+        mitigation=f"recompute one step elsewhere every {seconds(s.e.check_every_s)}",
         left=0.0,
         mitigation_usd=0.0,
         owner=TRAINING_ENGINEER,

@@ -343,6 +343,6 @@ ladder = Figure(
     draw=_draw_ladder,
     rows=_ladder_rows,
     words=saying(_ladder_rows, "Goodput with each measure and all before it:", ["rungs"]),
-    height=260,
+    height=330,  # two lines a name on a narrow page
     empty="Too few devices for a ladder.",
 )

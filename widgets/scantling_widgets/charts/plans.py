@@ -232,7 +232,7 @@ def _draw_frontier(legend: bool) -> alt.LayerChart:
         counts,
         now,
         undisturbed.mark_point(color=SECOND, shape="diamond", size=70).encode(x, y, tip()),
-        undisturbed.mark_text(align="right", dx=-8, fontSize=10.5, style="soft-text").encode(
+        undisturbed.mark_text(dy=13, fontSize=10.5, style="soft-text").encode(
             x, y, alt.Text("text:N"), tip()
         ),
     )
@@ -320,7 +320,11 @@ def _draw_tornado(key: str, legend: bool) -> alt.LayerChart:
         title=title,
         axis=alt.Axis(labelExpr=ticks, tickCount=alt.ExprRef("width < 300 ? 3 : 7")),
         # room for the labels outside of the bars, but never most of a narrow picture
-        scale=alt.Scale(nice=False, padding=alt.ExprRef("min(120, width / 6)"), zero=False),
+        scale=alt.Scale(
+            nice=False,
+            padding=alt.ExprRef("width < 300 ? width / 6 : min(120, width / 4)"),
+            zero=False,
+        ),
     )
 
     bars = over("bars").mark_bar(stroke=None)

@@ -169,7 +169,7 @@ kernels = Figure(
 
 
 # ---------------------------------------------------------------- axes of the plan
-def _sides(places: Sequence[float], near: float = 2.0) -> list[str]:
+def _sides(places: Sequence[float], near: float = 4.0) -> list[str]:
     """Over or under its mark for each name, so that neighbours on a log axis do not cover each
     other."""
     order, sides = sorted(range(len(places)), key=places.__getitem__), ["over"] * len(places)
@@ -196,6 +196,7 @@ def _links_rows(figures: Facts, roof: Mapping[str, Any] | None = None) -> Data:
                 "x": 0.14 * peak / rate_,
                 "y": 0.14 * peak,
                 "says": f"{tier} {size(rate_)}/s",
+                "rate": f"{size(rate_)}/s",
                 "tier": tier,
                 "side": "left" if tier == "scale-up" else "right",
             }
@@ -236,8 +237,9 @@ def _draw_links(legend: bool) -> alt.LayerChart:
         return chart
 
     def slope(side: str, align: Any, dx: int) -> alt.Chart:
-        texts = _texts("slopes", align=align, dx=dx)
-        return texts.transform_filter(f"datum.side == '{side}'").encode(x, y, says)
+        texts = _texts("slopes", align=align, dx=dx).transform_filter(f"datum.side == '{side}'")
+        shown = texts.transform_calculate(name="width < 300 ? datum.rate : datum.says")
+        return shown.encode(x, y, alt.Text("name:N"))
 
     roofs = over("roofs").mark_line(strokeWidth=1.8)
     step = over("step").mark_rule(strokeDash=[4, 3], strokeWidth=1.2, style="soft")

@@ -243,13 +243,19 @@ def _draw_heat(key: str, legend: bool) -> alt.LayerChart:
         "x:N",
         title=None,
         axis=alt.Axis(
-            labelAngle=0, labelExpr="split(datum.label, ' ')", orient="bottom", ticks=False
+            labelAngle=0,
+            labelExpr="split(datum.label, ' ')",
+            labelOverlap=True,
+            labelSeparation=4,
+            orient="bottom",
+            ticks=False,
         ),
         scale=unit,
         sort=None,
     )
-    y = alt.Y("y:N", title=None, axis=alt.Axis(ticks=False), scale=unit, sort=None)
+    y = alt.Y("y:N", title=None, axis=alt.Axis(labelPadding=5, ticks=False), scale=unit, sort=None)
     text = alt.Text("text:N")
+    letters = alt.ExprRef("width < 300 ? 8.5 : 11")  # so that the figures of two cells stay apart
     hues = _HUES[::-1] if key in MORE_IS_BETTER else _HUES
     bad, good = over("bad"), over("good")
     figures = good.mark_rect(cursor="pointer", stroke="#ffffff", strokeWidth=1).encode(
@@ -270,10 +276,13 @@ def _draw_heat(key: str, legend: bool) -> alt.LayerChart:
     right = over("right").mark_rule(color=OVER, strokeWidth=3)
     below = over("below").mark_rule(color=OVER, strokeWidth=3)
     return layered(
+        good.mark_rect(fill="#ffffff", stroke=None).encode(x, y),  # faint hues on dark pages too
         bad.mark_rect(fill=hatch("#8a8f9866", 5, "#8a8f981f"), stroke=None).encode(x, y, tip()),
         figures,
         bad.mark_text(fontSize=10, style="ink-text").encode(x, y, text, tip()),
-        good.mark_text(color="#111111", cursor="pointer", fontSize=11).encode(x, y, text, tip()),
+        good.mark_text(color="#111111", cursor="pointer", fontSize=letters).encode(
+            x, y, text, tip()
+        ),
         right.encode(*corner(1, 0), alt.Y2("y", bandPosition=1)),
         below.encode(*corner(0, 1), alt.X2("x", bandPosition=1)),
         over("now").mark_rect(fillOpacity=0, stroke="#111111", strokeWidth=2.5).encode(x, y),

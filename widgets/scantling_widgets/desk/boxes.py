@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..charts.page_parts import Box, Part
+from ..report.phrases import unbroken
 
 escape = html.escape
 
@@ -53,4 +54,4 @@ def dim(words: str) -> str:
 
 def lines(items: Iterable[Any]) -> str:
     """A list of texts as markup, escaped."""
-    return "<ul>" + "".join(f"<li>{escape(str(item))}</li>" for item in items) + "</ul>"
+    return "<ul>" + "".join(f"<li>{escape(unbroken(str(item)))}</li>" for item in items) + "</ul>"

@@ -103,7 +103,6 @@ class HeadlinePane(Pane):
         self.dismiss = Button("Dismiss", partial(self.act, self._forget))
         self.fix = Button("Apply fix", partial(self.act, self.apply_fix), cls="sd-fix")
         self._offer: headline.Offer | None = None
-        self._late: Design | None = None  # whose advice comes after its figures
         self.root = box(
             "sd-headline",
             box("sd-line-of", self.fault, self.dismiss),
@@ -122,13 +121,11 @@ class HeadlinePane(Pane):
         now = self.session.now
         state, start, sentence = headline.message(now.figures, self.session.refusal)
         if not (now.advised or now.quick):
-            self._late = now.design
             sentence = f"{sentence} What would help is being worked out.".lstrip()
         if now.tuned is not None and now.tuned.asks and self.session.refusal is None:
             sentence = f"{sentence} To be settled: {now.tuned.asks[0]}".lstrip()
-        room = "data-late " if now.design == self._late else ""  # as much before as after
         self.line.value = (
-            f'<div class="sd-line" {room}tabindex="0" data-state="{state}"><span '
+            f'<div class="sd-line" tabindex="0" data-state="{state}"><span '
             f'title="{boxes.escape(sentence)}"><b>{boxes.escape(start)}</b> '
             f"{boxes.escape(sentence)}</span></div>"
         )

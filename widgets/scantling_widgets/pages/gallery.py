@@ -323,16 +323,30 @@ def _charts(data: Facts, answered: Posttrained | None) -> Spec:
         drawn = [chart.static(width, False, data, answered) for chart in (side_memory, sides)]
     parts: list[Spec] = []
     datasets: dict[str, Any] = {}
-    for part in drawn:
-        datasets |= part.pop("datasets")
+    for number, part in enumerate(drawn):
+        own = {name: f"{number}-{name}" for name in part["datasets"]}
+        datasets |= {own[name]: rows for name, rows in part.pop("datasets").items()}
         del part["$schema"]
-        parts.append(part)
+        parts.append(_renamed(part, own))
     return {
         "$schema": SCHEMA,
         "vconcat": parts,
         "datasets": datasets,
         "resolve": {"scale": {"color": "independent"}},
     }
+
+
+def _renamed(spec: Any, names: Mapping[str, str]) -> Any:
+    """A specification whose data sets have other names: those of two pictures may be the same."""
+    if isinstance(spec, list):
+        return [_renamed(item, names) for item in spec]
+    if not isinstance(spec, dict):
+        return spec
+    named = {key: _renamed(value, names) for key, value in spec.items()}
+    data = named.get("data")
+    if isinstance(data, dict) and data.get("name") in names:
+        named["data"] = data | {"name": names[data["name"]]}
+    return named
 
 
 def main() -> None:

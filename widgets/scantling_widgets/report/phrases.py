@@ -1,6 +1,7 @@
 """How one thing is worded: a number with its unit, a clause of the library as a sentence, a word of
 a plan as people say it."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -128,9 +129,15 @@ def fix_figures(fix: Mapping[str, Any]) -> str:
 
 
 # ---------------------------------------------------------------- clauses
+_AMOUNT = re.compile(
+    r"(?<=\d) ?(?=%)"
+    r"|(?<=\d) (?=(?:[kMGTPE]?(?:B|FLOP|bit)|[nµm]?s|min|h|days?|[kMGT]?Wh?)(?:/s)?(?![\w]))"
+)
+
+
 def unbroken(text: str) -> str:
-    """The text with its percentages kept on one line."""
-    return text.replace(" %", "\u00a0%")
+    """The text with every number and its unit kept on one line."""
+    return _AMOUNT.sub("\u00a0", text)
 
 
 def _headed(text: str) -> tuple[str, str]:

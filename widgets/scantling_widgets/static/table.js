@@ -15,6 +15,8 @@ kinds.table = ({ model, el }) => {
   const sheet = sheetOf(el);
   let asked = null;
 
+  // a name of dots and underscores goes on in the next line behind one of them
+  const broken = text => /^[a-z][\w.]*[._]\w+$/.test(text) ? text.split(/(?<=[._])/).flatMap((part, i) => i ? [document.createElement("wbr"), part] : [part]) : [text];
   const text = cell => cell && typeof cell === "object" ? cell.text : cell == null ? "–" : String(cell);
   const rank = cell => cell && typeof cell === "object" ? cell.sort : cell;
 
@@ -75,7 +77,7 @@ kinds.table = ({ model, el }) => {
             model.set("asked", { key: cell.key, index, serial: (model.get("asked").serial ?? 0) + 1 }); model.save_changes();
           });
           td.append(button);
-        } else td.textContent = text(cell);
+        } else td.append(...broken(text(cell)));
         if (cell && typeof cell === "object") { if (cell.mark) td.dataset.mark = cell.mark; if (cell.hint) td.title = cell.hint; }
       });
     }

@@ -52,7 +52,8 @@ class Network(Panel):
                 boxes.card(
                     matrix.title,
                     boxes.box("sd-wide-chart", self.matrix),
-                    see="The darkest cell costs most time; the step waits for its last line.",
+                    see="The stronger the colour, the longer it takes; the step waits for the time "
+                    "on the last line.",
                 ),
                 boxes.card(
                     site.title,

@@ -103,8 +103,8 @@ class Report(Panel):
             self.measures_download,
             self.measures_status,
             self.worth,
-            see="Two hours on two nodes, in the order in which they narrow days and dollars; the "
-            "kit's learn.sh makes of them what the design then holds.",
+            see="Short runs for two nodes and two hours, first what narrows days and dollars most. "
+            "learn.sh, which is among them, puts what they measured into the design.",
         )
         self.learn_card = boxes.card(
             "Learn from a log",

@@ -39,7 +39,8 @@ class Roofline(Panel):
                 boxes.card(
                     links.title,
                     self.links,
-                    see="An axis left of its link's corner sends more than it computes for.",
+                    see="Left of its link's corner an axis waits for the link; to the right of it "
+                    "arithmetic can hide what is sent.",
                 ),
             ),
             boxes.card(

@@ -1,0 +1,32 @@
+"""Whatever a move makes the desk say, what stands below finds its place kept."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.browser
+# sentences of one line and of four, with a button to press and without, and a longer title
+MOVES = (
+    ("cluster.devices", "ArrowLeft"),
+    ("cluster.devices", "ArrowLeft"),
+    ("cluster.devices", "Home"),
+    ("job.global_batch", "ArrowLeft"),
+    ("job.seq_len", "ArrowRight"),
+)
+HEIGHTS = """() => Object.fromEntries(
+  ['.sd-head', '.sd-strip-host', '.sd-message', '.sd-tale'].map(
+    name => [name, Math.round(document.querySelector(`.sd-desk ${name}`).offsetHeight)]))"""
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 420])
+def test_a_move_of_a_slider_moves_nothing_below(voila, visitor, width):
+    desk = visitor(voila.url)
+    desk.page.set_viewport_size({"width": width, "height": 900})
+    desk.page.wait_for_timeout(300)
+    opened, line = desk.page.evaluate(HEIGHTS), desk.page.locator(".sd-line")
+    lengths = [len(line.inner_text())]
+    for field, key in MOVES:
+        desk.press(field, key)
+        lengths.append(len(line.inner_text()))
+        assert desk.page.evaluate(HEIGHTS) == opened, (field, key)
+    assert max(lengths) > 2 * min(lengths), "short sentences and long ones"
