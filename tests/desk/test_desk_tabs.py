@@ -369,6 +369,20 @@ def test_a_cell_that_is_clicked_becomes_the_design(desk):
     assert desk.session.now.figures["step_s"] == pytest.approx(panel.cells[index].figures["step_s"])
 
 
+def test_both_ends_of_each_bar_stand_below_it_in_figures(desk):
+    """Where a telephone shows the bars without their texts."""
+    panel = opened(desk, "Sensitivity")
+    panel.job.run()
+    panel.job.thread.join(120)
+    assert desk.session.fault is None
+    ends = [(s["what"], s[side]) for s in panel.rows for side in ("low", "high")]
+    known = [(what, value) for what, value in ends if value is not None]
+    assert [(row[0], row[2]["sort"]) for row in panel.swings.rows] == known
+    now = desk.result.likely.days
+    for _, _, value, change in panel.swings.rows:
+        assert value["sort"] / now - 1 == pytest.approx(change["sort"])
+
+
 # ---------------------------------------------------------------- reliability
 def test_reliability_lists_domains_and_risks_of_the_blueprint(desk):
     panel = opened(desk, "Reliability")

@@ -246,7 +246,9 @@ def rate_of(cluster: Cluster, prices: Section, paid: Column, assumed: list[Assum
         )
         assumed.append(Assumed(field, None, why))
         return Rent()
-    why = f"{kind} in the catalogue ({row.date}, {row.notes}; {row.low:.3g}-{row.high:.3g})"
+    ends = f"${row.low:.3g} to ${row.high:.3g}"
+    notes = row.notes if ends in row.notes else f"{row.notes}; {ends}"
+    why = f"{kind} in the catalogue ({row.date}, {notes})"
     assumed.append(Assumed(field, row.value, why))
     return Rent(row.value, row.low, row.high, row.date, row.source)
 

@@ -220,6 +220,16 @@ DEVICE_COUNTS = TableSpec(
     action="Use this many devices",
     empty="Not swept yet.",
 )
+SWINGS = TableSpec(
+    file_name="steps-of-inputs",
+    label="Each input a step down and up, in figures",
+    names=("what", "to"),
+    left=("what", "to"),
+    labels={"what": "Input", "to": "Changed to"},
+    wrap=("what", "to"),
+    opens=(),
+    empty="",
+)
 SWEEP = TableSpec(
     file_name="sweep",
     label="Cells of the sweep",

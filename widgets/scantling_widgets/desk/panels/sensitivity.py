@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from scantling.advise.sensitivity import Swing
 from scantling.advise.sweeps import Cell as SweepCell
+from scantling.base.show import percent
 
 from ...charts.page_parts import Drop, Part
 from ...charts.plans import tornado
@@ -12,7 +13,7 @@ from ...charts.sweeps import heat, kind, line, titled_axes
 from ...quantity_texts import at, label, share, show, titled
 from .. import boxes, headline, panel_tables, studies
 from ..background import Job
-from ..page_table import Cell, cell
+from ..page_table import Cell, Row, cell
 from ..session import Moment
 from ..studies import Along
 from .base import Panel
@@ -48,6 +49,7 @@ class Sensitivity(Panel):
         self.key = ""
         self.swept: tuple[Moment, Along, Along | None] | None = None
         self.note, self.sweep_note = boxes.text(), boxes.text()
+        self.swings = self.list_of(panel_tables.SWINGS)
         self.table = self.choice_of(panel_tables.SWEEP, self._pick)
         self.what = Drop("What moves", [(label(key), key) for key in tornado])
         self.along, self.across = Drop("Along", [("", "")]), Drop("and against", [("", "")])
@@ -66,6 +68,7 @@ class Sensitivity(Panel):
             boxes.card(
                 "Each input a step down and up",
                 self.chart,
+                self.swings,
                 see="The widest bars are what the result hangs on; below them nothing is worth "
                 "arguing about.",
             ),
@@ -113,6 +116,27 @@ class Sensitivity(Panel):
         self.chart.spec = tornado[key].spec()
         figures = self.of.figures if mine and self.of is not None else now.figures
         tornado[key].show(self.chart, figures, rows=mine, key=key)
+        self._fill_swings(mine, key, at(figures, key))
+
+    def _fill_swings(self, swings: Sequence[Swing], key: str, now: float | None) -> None:
+        """The ends of the bars in figures: a telephone has no room for them beside the bars."""
+        labels = {"what": "Input", "to": "Changed to", key: label(key), "swing": "Against now"}
+        self.swings.columns = self.swings.headed(labels, labels)
+        rows: list[Row] = []
+        for swing in swings:
+            ends = ((swing["low_says"], swing["low"]), (swing["high_says"], swing["high"]))
+            for says, value in ends:
+                if value is not None and now:
+                    change = value / now - 1
+                    rows.append(
+                        [
+                            swing["what"],
+                            says,
+                            cell(show(key, value), value),
+                            cell(percent(change, 1, "+"), change),
+                        ]
+                    )
+        self.swings.fill(rows)
 
     # ------------------------------------------------------------ sweeps
     def _offer(self) -> None:
