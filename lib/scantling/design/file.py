@@ -24,6 +24,7 @@ _WHOLE = re.compile(r"[-+]?[0-9][0-9_]*")
 _FLOAT = re.compile(r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?")
 _INFINITE = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
 _NAN = (".nan", ".NaN", ".NAN")
+_TOO_DEEP = "exceeded maximum nesting depth"  # libyaml since 0.2.6, before it gives an event
 _LOADER: type[yaml.CSafeLoader] | type[yaml.SafeLoader] = getattr(
     yaml, "CSafeLoader", yaml.SafeLoader
 )
@@ -73,8 +74,11 @@ def _not_yaml(error: yaml.YAMLError | UnicodeEncodeError) -> DesignError:
         return DesignError(problem=problem, allowed="a YAML file in UTF-8")
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark
+        line = f"line {mark.line + 1}" if mark else "the file"
+        if error.problem == _TOO_DEEP:
+            return DesignError(line, problem=f"nests deeper than {MAX_DEPTH} levels")
         return DesignError(
-            f"line {mark.line + 1}" if mark else "the file",
+            line,
             problem=f"is not YAML: {plain(error.problem or 'cannot be parsed', 100)}",
             allowed="YAML, `field: value` on each line",
         )
