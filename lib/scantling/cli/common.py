@@ -128,7 +128,9 @@ def refuse(assessment: Assessment, as_json: bool) -> None:
 
 
 def count_on_stderr(done: int, of: int) -> None:
-    """Progress as one line that is written over."""
+    """Progress as one line that is written over; none where no terminal shows it."""
+    if not sys.stderr.isatty():
+        return
     click.echo(f"\r{done} of {of}", nl=done == of, err=True)
 
 

@@ -109,7 +109,11 @@ def execute(path: str | Path, mode: str | None = None, **parameters: Any) -> Not
     try:
         with tempfile.TemporaryDirectory(prefix="scantling-walk-") as scratch:
             return papermill.execute_notebook(
-                str(path), f"{scratch}/out.ipynb", parameters=given, progress_bar=False
+                str(path),
+                f"{scratch}/out.ipynb",
+                parameters=given,
+                progress_bar=False,
+                extra_arguments=["--IPKernelApp.log_level=40"],
             )
     finally:
         environ.update(signs)

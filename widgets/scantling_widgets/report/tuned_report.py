@@ -213,7 +213,8 @@ def traps(t: Posttrained) -> list[Markup]:
 # ---------------------------------------------------------------- what follows
 def plan(t: Posttrained) -> Section:
     """The trainer's plan and the rollout's, and among how many."""
-    items = [line(strong("Trainer"), f": {t.plan_words}, of {t.legal_plans:,} legal plans.")]
+    legal = several(t.legal_plans, "legal plan")
+    items = [line(strong("Trainer"), f": {t.plan_words}, of {legal}.")]
     if t.rollout is not None:
         r = t.rollout
         items.append(line(strong("Rollout"), f": {rollout_text(r)}."))
