@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cache
 from hashlib import sha256
-from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from json import dumps
 from pathlib import Path
 from typing import Any
@@ -194,7 +194,9 @@ def _program() -> dict[str, str]:
 def _code(package: str) -> str:
     """Hash of the code of a package."""
     code = sha256()
-    here = Path(import_module(package).__file__ or "").parent
+    spec = find_spec(package)
+    assert spec is not None and spec.origin is not None, "an installed package has its files"
+    here = Path(spec.origin).parent
     for path in sorted(here.rglob("*.py")):
         code.update(path.relative_to(here).as_posix().encode() + path.read_bytes())
     return code.hexdigest()[:16]

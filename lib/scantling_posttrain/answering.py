@@ -1,6 +1,6 @@
 """From a post-training design to its answer: the plans, the step, failures, days and dollars."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -28,10 +28,10 @@ from scantling.verdict.verdicts import rank
 
 from . import texts
 from .constants import Constants, constants
-from .fixes import nearest
+from .fixes import nearest, trials, tried
 from .inputs import Notes, Rollout, Samples, adapters_of, rollout_of, samples_of
 from .layouts import Layout, layouts, trainer_on, varied
-from .posttrained import EngineMemory, Other, Posttrained, RolloutRow, Varied
+from .posttrained import EngineMemory, Fix, Other, Posttrained, RolloutRow, Varied
 from .trainer import BATCH, Trainer, loader, trainer_of, tuning_of, twin
 from .tuning import held, spent, trained_parameters
 
@@ -65,6 +65,13 @@ def assessed(design: Design) -> Posttrained:
     if rollout is not None:
         return policy_answer(design, rollout, notes, k)
     return tuning_answer(design, notes, k)
+
+
+def moves(found: Posttrained) -> tuple[int, Iterator[Fix | None]]:
+    """(how many changes of a design that does are tried, each with what it saves: None where that
+    is not a tenth of days or dollars)."""
+    some = trials(found.design, found)
+    return len(some), (tried(change, found, assessed) for change in some)
 
 
 class Run(NamedTuple):

@@ -17,12 +17,15 @@ from .answer_lines import (
     run_text,
     step_text,
 )
-from .answering import posttrain
+from .answering import moves, posttrain
+from .first import to_find_out
+from .fixes import MET
 from .posttrained import Posttrained
 
 WIDTH = 9  # of a line's name
 COLOURS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}
 MOST_ASSUMED = 8
+MOST_FOUND = 3
 
 
 def answer(design: Design, as_json: bool = False) -> int:
@@ -33,6 +36,9 @@ def answer(design: Design, as_json: bool = False) -> int:
     else:
         for line in lines_of(result):
             show(line, result, console())
+        if result.verdict in MET:
+            for fix in filter(None, moves(result)[1]):
+                show(("Saves", fix_text(fix)), result, console())
     return EXIT[result.verdict]
 
 
@@ -66,6 +72,7 @@ def lines_of(result: Posttrained) -> list[tuple[str, str]]:
     lines += [("Avoid", f"{one.what}: {one.why}; {one.cost}") for one in result.others]
     for one in result.sensitivity:
         lines.append(("If", f"{one.change}: {seconds(one.step_s)} a step ({one.share:+.0%})"))
+    lines += [("Find", one.text) for one in to_find_out(result)[:MOST_FOUND]]
     lines += [("Ask", text) for text in result.asks]
     for each in result.assumed[:MOST_ASSUMED]:
         lines.append(("Assumed", f"{each.field} {each.value}: {each.why}"))

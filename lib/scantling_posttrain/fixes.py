@@ -14,6 +14,7 @@ from scantling.verdict.verdicts import rank
 from .posttrained import Fix, Posttrained
 
 MOST = 4  # that are said
+SAVES = 0.1  # of days or dollars, from which a change of a design that does is said
 MET = ("feasible", "feasible-at-risk")
 TIMES = (2, 4, 8, 16)  # the devices, until they do
 # settings of the engine that a search chooses where they are left out
@@ -48,6 +49,38 @@ def nearest(
     rows = [fix for _, fix in does] + [fix for fix in grown if fix.verdict in MET]
     nearer = [fix for _, fix in tried if fix.verdict not in MET]
     return (rows or nearer + grown)[:MOST]
+
+
+def trials(design: Design, found: Posttrained) -> list[Change]:
+    """Changes of a design that does, which may save days or dollars: those that would mend one that
+    does not, trainer and engine otherwise, and fewer or more devices."""
+    out = [*changes(design, found)]
+    if found.rollout is not None:
+        shared = not found.rollout["colocated"]
+        text = "trainer and engine on the same devices" if shared else "devices of their own"
+        out.append(_set(design, text, {"job.rollout.colocated": shared}, _OWN))
+    devices = design.cluster.devices
+    if devices > 1:
+        text = f"{several(devices // 2, 'device')}, half as many"
+        out.append(_set(design, text, {"cluster.devices": devices // 2}, _MONEY))
+    text = f"{several(2 * devices, 'device')}, twice as many"
+    return [*out, _set(design, text, {"cluster.devices": 2 * devices}, _MONEY)]
+
+
+def tried(
+    change: Change, found: Posttrained, assess: Callable[[Design], Posttrained]
+) -> Fix | None:
+    """A change of a design that does, where it still does and saves a tenth of days or dollars."""
+    fix = _tried(change, assess)
+    if fix is None or fix.verdict not in MET or found.days is None or fix.days is None:
+        return None
+    faster = fix.days < (1 - SAVES) * found.days
+    cheaper = (
+        found.cost_usd is not None
+        and fix.cost_usd is not None
+        and fix.cost_usd < (1 - SAVES) * found.cost_usd
+    )
+    return fix if faster or cheaper else None
 
 
 def _of(found: Posttrained) -> tuple[int, int]:

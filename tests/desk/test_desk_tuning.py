@@ -6,7 +6,9 @@ from __future__ import annotations
 import pytest
 from scantling.catalogue.words import Method
 from scantling.design.design import Design
-from scantling_posttrain.answering import posttrain
+from scantling_posttrain.answer_lines import fix_text
+from scantling_posttrain.answering import moves, posttrain
+from scantling_posttrain.recipes import FRAMEWORKS, script
 from scantling_widgets.desk.desk import DeskPane
 from scantling_widgets.pages import gallery
 
@@ -104,3 +106,47 @@ def test_undo_brings_the_other_method_back(policy):
     policy.session.undo()
     assert policy.design == Design.read(POLICY)
     assert "rollout" in policy.step_card.side_chart.data["spans"]["row"]
+
+
+def panel(desk, title):
+    place = desk.tabs.titles.index(title)
+    desk.tabs.selected_index = place
+    desk.panels[place].show()
+    return desk.panels[place]
+
+
+def run(job):
+    job.run()
+    job.thread.join()
+
+
+def test_changes_are_looked_for_and_what_to_find_out_is_listed(policy):
+    tab = panel(policy, "Rollout and trainer")
+    assert "mean response" in tab.first.value and "draw some hundred samples" in tab.first.value
+    assert "not looked for yet" in tab.changes.value
+    run(tab.looking)
+    count, found = moves(policy.session.now.tuned)
+    texts = [fix_text(fix) for fix in found if fix is not None]
+    assert count > len(texts) > 0
+    assert all(fix.split(" →")[0] in tab.changes.value for fix in texts)
+
+
+def test_a_design_that_does_not_names_what_would_do():
+    desk = DeskPane(Design.read(POLICY).change({"constraints": {"deadline_days": 0.9}}))
+    tab = panel(desk, "Rollout and trainer")
+    assert tab.looking.hidden and "<li>" in tab.changes.value
+
+
+def test_the_kit_is_the_script_of_a_framework_of_tuning(policy, tmp_path):
+    tab = panel(policy, "File and report")
+    assert tab.to.options == tuple(FRAMEWORKS) and tab.on.hidden and not tab.kit_card.hidden
+    tab.to.index, tab.kit.value = tab.to.options.index("nemo-rl"), str(tmp_path)
+    run(tab.kit_job)
+    written = (tmp_path / "run-nemo-rl.sh").read_text(encoding="utf-8")
+    assert written == script(FRAMEWORKS["nemo-rl"](policy.design), "nemo-rl")
+    tab.to.index = tab.to.options.index("torchtune")
+    run(tab.kit_job)
+    assert "is written for no grpo" in tab.kit_status.value
+    move(policy, "job.method", "pretrain")
+    tab = panel(policy, "File and report")
+    assert "megatron" in tab.to.options and not tab.on.hidden

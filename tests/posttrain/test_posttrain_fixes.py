@@ -6,7 +6,8 @@ import pytest
 from scantling.cli import main
 from scantling.design.design import Design
 from scantling.design.methods import of_method
-from scantling_posttrain.answering import posttrain
+from scantling_posttrain.answering import moves, posttrain
+from scantling_posttrain.first import to_find_out
 
 MET = ("feasible", "feasible-at-risk")
 
@@ -108,3 +109,27 @@ def test_methods_beside_each_other(tmp_path, capsys):
     assert main(["sweep", str(path), "job.method=lora,sft,dpo", "--json"]) == 0
     lora, sft, dpo = (c["figures"]["step_s"] for c in json.loads(capsys.readouterr().out))
     assert lora < sft < dpo
+
+
+QUICK = design_of(
+    "llama-3.1-8b", 16, {"method": "grpo", "rollout": {"mean_response": 2000, "max_response": 8192}}
+)
+
+
+def test_a_move_of_a_design_that_does_saves_a_tenth():
+    found = posttrain(QUICK)
+    count, tried = moves(found)
+    saving = [fix for fix in tried if fix is not None]
+    assert 0 < len(saving) < count
+    for fix in saving:
+        then = posttrain(made(QUICK, fix))
+        assert (then.verdict, then.days) == (fix.verdict, pytest.approx(fix.days))
+        assert then.days < 0.9 * found.days or then.cost_usd < 0.9 * found.cost_usd
+
+
+def test_what_moves_a_step_most_is_found_out_first():
+    first = to_find_out(posttrain(QUICK))
+    swings = [one.shorter + one.longer for one in first]
+    assert swings == sorted(swings, reverse=True) and min(swings) > 0
+    assert {"mean response", "longest response", "longer tail"} <= {one.what for one in first}
+    assert to_find_out(posttrain(TOO_LARGE)) == []

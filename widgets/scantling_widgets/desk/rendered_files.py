@@ -8,18 +8,23 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Sequence
+from json import dumps
 from pathlib import Path
 from re import sub
 from time import sleep
 from typing import Any
 
 from markupsafe import Markup
+from scantling.base.files import write_text
+from scantling.base.json import clean
 from scantling.design.design import Design
 from scantling.verdict.assessment import Assessment
 from scantling_kits import kits, write
 from scantling_kits.writable import refusal
 from scantling_logs.measure.kit import write_kit
 from scantling_logs.measure.worth import Worth, worths
+from scantling_posttrain.recipe import Recipe
+from scantling_posttrain.recipes import FRAMEWORKS as RECIPES, script
 
 from ..report import of as report_of
 from ..report.jobs import files_of, today
@@ -34,6 +39,29 @@ Files = dict[str, str]  # name -> text
 Drawing = Callable[[str], Coroutine[Any, Any, str]]  # of a report's HTML: it with its pictures
 
 drawing: Drawing | None = None  # in a page
+
+
+def tuning_kit(design: Design, to: str, folder: Path) -> tuple[int, Iterator[Files | Path]]:
+    """(steps, steps): the script that starts a tuning run under a framework, then where it stands.
+    Raises DesignError for what the framework has no words for."""
+    recipe = RECIPES[to](design)
+    files = {f"run-{to}.sh": script(recipe, to), "plan.json": _plan_json(recipe)}
+
+    def steps() -> Iterator[Files | Path]:
+        yield files
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            write_text(folder / name, content, force=True)
+        yield folder
+
+    return 2, steps()
+
+
+def _plan_json(recipe: Recipe) -> str:
+    """The plan of a recipe, and what its framework is not told."""
+    result = recipe.result
+    rows = {"plan": result.plan, "rollout": result.rollout, "gaps": list(recipe.gaps)}
+    return dumps(clean(rows), indent=1, ensure_ascii=False) + "\n"
 
 
 class Stopped(Exception):

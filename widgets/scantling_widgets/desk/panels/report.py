@@ -25,6 +25,7 @@ from scantling_logs.measure.worth import Worth
 from scantling_logs.point import of_design
 from scantling_logs.site_calibration import calibration
 from scantling_logs.texts import worth_row
+from scantling_posttrain.recipes import FRAMEWORKS as RECIPES
 
 from ...charts.page_parts import Button, Download, Drop, Field, Part
 from ...quantity_texts import at
@@ -47,6 +48,11 @@ _PAGE = "<p class='sd-dim'>One HTML page that opens offline, and its notebook.</
 _KIT = (
     "<p class='sd-dim'>The plan as a framework's own configuration, with launch script, checkpoint "
     "plan and reasons.</p>"
+)
+
+_RECIPE = (
+    "<p class='sd-dim'>The plan as a script of a framework of tuning, each setting under the name "
+    "that its own configuration has, and what it has no words for.</p>"
 )
 
 
@@ -195,8 +201,12 @@ class Report(Panel):
 
     def draw(self) -> None:
         self.text.value = self.now.design.to_yaml()
-        for card in (self.learn_card, self.measure_card, self.kit_card):
-            card.hidden = self.now.tuned is not None  # they speak of pre-training
+        tuned = self.now.tuned is not None
+        for card in (self.learn_card, self.measure_card):
+            card.hidden = tuned  # they speak of pre-training
+        self.to.options = tuple(RECIPES) if tuned else FRAMEWORKS
+        self.on.hidden = tuned  # a recipe is a script
+        self.about_kit.value = _RECIPE if tuned else _KIT
 
     # ------------------------------------------------------------ the file
     def _pressed(self, act: Callable[[], str], place: Part) -> None:
@@ -340,9 +350,14 @@ class Report(Panel):
         self.kit_status.value = _status("Expressing the plan.")
         self._kit_files: Files = {}
         self.files.rows = []
-        steps, files = rendered_files.launch_kit(
-            self.now.assessment, self.to.value, self.on.value, _folder(self.kit)
-        )
+        if self.now.tuned is not None:
+            steps, files = rendered_files.tuning_kit(
+                self.now.design, self.to.value, _folder(self.kit)
+            )
+        else:
+            steps, files = rendered_files.launch_kit(
+                self.now.assessment, self.to.value, self.on.value, _folder(self.kit)
+            )
         # nothing is written for a visitor
         return (1, islice(files, 1)) if served() else (steps, files)
 
@@ -351,10 +366,11 @@ class Report(Panel):
             self._kit_files = step
             if not served():
                 return
+        plan = loads(self._kit_files["plan.json"])
         gaps = [
             f"{self.to.value} cannot express {g['field']} {g['value']}: {g['instead']}; {g['cost']}"
-            for g in loads(self._kit_files["plan.json"]).get("not_expressed") or []
-        ]
+            for g in plan.get("not_expressed") or []
+        ] + list(plan.get("gaps") or [])
         if served():
             name = f"{self.to.value}-{self.on.value}.zip"
             self.kit_download.give(name, _zipped(self._kit_files))
