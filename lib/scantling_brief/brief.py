@@ -47,6 +47,7 @@ _COMMANDS = (
     "why it is slow: diagnose",
 )
 FEWEST_PARAMETERS = 1e6  # that are active: fewer are experts
+SHORTEST_RUN_DAYS = 1 / 48  # half an hour: less is a step's, a save's, a restart's
 LONGEST_RUN_DAYS = 366.0  # above a year a span is that of a lease, or of a machine that is owned
 DEAREST_DEVICE = 20.0  # [USD/h]: above all offers of the catalogue for one device
 MOST_OF_EACH = 32  # sequences of a device's batch, as trainers are set
@@ -332,7 +333,10 @@ def _tokens(notes: Notes) -> None:
         del facts["tokens_per_param"]
         notes.questions.append(Asked(Topic.COMPUTE_OPTIMAL, notes.words["tokens_per_param"]))
     days = fields.get("constraints.deadline_days")
-    if days is not None and days > LONGEST_RUN_DAYS:
+    if days is not None and days < SHORTEST_RUN_DAYS:
+        path = "constraints.deadline_days"
+        _leave_open(notes, path, "a time of the run, or of something else?", (path,))
+    elif days is not None and days > LONGEST_RUN_DAYS:
         _leave_open(
             notes, "constraints.deadline_days", "days of the run, or how long the machine is kept?"
         )
@@ -451,7 +455,9 @@ def _of_each_or_all(notes: Notes, devices: int | None, accumulation: int | None)
     trainer's setting for each where accumulation is said, and asked about where it is not."""
     fields, path = notes.fields, "job.global_batch"
     batch = fields.get(path)
-    if batch is None or devices is None or devices == 1 or "plan.micro_batch" in fields:
+    if batch is None or devices is None or "plan.micro_batch" in fields:
+        return
+    if devices == 1 and not accumulation:
         return
     words = notes.words[path]
     if batch > devices or batch > MOST_OF_EACH or _GLOBAL.search(words):
@@ -893,6 +899,8 @@ def _network(notes: Notes) -> None:
     ):
         notes.note(words["fabric"], why=f"that of {node}")
         return
+    if rate_of == "node" and "cluster.nics_per_node" in notes.fields:
+        rate_of = "port"  # the node's are the ports
     if rate and not rate_of and (_is_of_instances(kind) or rate > _fastest_port()):
         rate_of = "node"  # no port is as fast
     sources = " ".join(words[fact] for fact in ("rate", "fabric", "rate_of") if fact in words)

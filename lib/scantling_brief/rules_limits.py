@@ -184,7 +184,7 @@ LIMITS = (
         r"(?:(?:each|every|one|a|our|my|the)\s+)?(?:step|iteration)s?(?:\s+time)?(?:\s+(?:"
         r"takes?|took|is|are|at|of|needs))*"
         rf"\s*(?:about\s+|around\s+|~\s*)?{time_in('v')}",
-        rf"{time_in('v')}\s*(?:/|per|a|each)\s*(?:step|iteration)",
+        rf"(?:takes?|took|needs|at)?\s*(?:about\s+|around\s+|~\s*)?{time_in('v')}\s*(?:/|per|a|each)\s*(?:step|iteration|it\b)",
         r"(?:(?:each|every|one|a|our|my|the)\s+)?(?:step|iteration)s?(?:\s+times?)?\s+(?:has\s+|have\s+)?"
         rf"{WENT}\s+(?:from\s+)?{time_in('w')}\s+to\s+{time_in('v')}",
     ),

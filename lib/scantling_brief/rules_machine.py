@@ -44,11 +44,6 @@ _PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,2}})"
 # so many groups that are larger than a node: 2 x 2048 H100
 _GROUPS = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{3,6}})(?P<per_s>)"
 _SLICE = r"(?P<acc>TPU[\s-]?v\d[a-z]?|v[3-7][epx]?)(?P<more>)-(?P<v>\d+)(?P<v_s>)"
-# what a node has besides devices
-_NO_DEVICE = (
-    r"\d|\.\d|\s*[x×]?\s*(?:[gtp]i?b|g\b|nics?|ports?|hcas?|rails?|cpus?|cores?|sockets?|nvmes?|ssds?|disks?|[%$€£]"
-    r"|ib\b|[ehnx]dr|xeons?|epycs?)"
-)
 _NET = (
     r"(?:ib|infini-?band|roce(?:\s?v2)?|ethernet|[ehnx]dr|network(?:ing)?|fabric"
     r"|links?|nics?|ports?)"
@@ -195,6 +190,7 @@ MACHINE = (
             rf"{whole_in('c')}\s?[x×]\s?{ACCELERATOR}\s+(?:node|server"
             r"|machine|box|host)(?!s)"
         ),
+        rf"(?P<c>4|8)(?P<c_s>)\s+{ACCELERATOR}\s+(?:node|server|machine|box|host)(?!s|\s+cluster)",
     ),
     *sets(
         {"nodes": whole("n"), "accelerator": accelerator},
@@ -299,7 +295,7 @@ MACHINE = (
         (
             rf"{whole_in('n')}{TIMES}(?:{ACCELERATOR}\s+)?{GROUP}(?:,?\s*"
             r"(?:of|with|x|×|each with|each having|having|at)\s*(?P<per>\d+)"
-            rf"(?!{_NO_DEVICE})\s*[x×]?(?:\s*{DEVICE_NOUN})?(?:\s+each)?)?"
+            rf"(?:\s*[x×]?\s*{DEVICE_NOUN}(?:\s+each)?|\s+each|(?=\s*(?:$|[,.;:)?!]))))?"
         ),
     ),
     *sets(
@@ -364,7 +360,7 @@ MACHINE = (
     *sets({"fabric": always("eth")}, rf"{LINK}(?:tcp\s+)?ethernet(?:\s+tcp)?"),
     *sets(
         {"fabric": prefixed("ib-")},
-        rf"{LINK}(?P<v>edr|hdr|ndr|xdr)(?:[\s-]*(?:infiniband|ib))?(?:\s+rdma)?",
+        rf"{LINK}(?P<v>edr|hdr|ndr|xdr)(?:[\s-]?(?:100|200|400|800)g?b?)?(?:[\s-]*(?:infiniband|ib))?(?:\s+rdma)?",
         rf"{LINK}(?:infiniband|ib)[\s-]+(?P<v>edr|hdr|ndr|xdr)(?:\s+rdma)?",
     ),
     *sets({"fabric": always("efa-v2")}, rf"{LINK}(?:aws\s+)?efa"),

@@ -451,6 +451,7 @@ MODEL = (
             rf"{BATCH}{BE}\s*{whole_in('v')}\s*(?:(?:sequences|seqs|samples)\s*)?(?:x|×|\*|of|by)\s*"
             rf"{whole_in('w')}[\s-]*tok(?:en)?s?(?!\s*(?:per|/))"
         ),
+        rf"{BATCH}{BE}\s*{whole_in('v')}\s*(?:sequences|seqs|samples)\s+of\s+(?:length\s+)?(?P<w>\d{{3,}})(?P<w_s>)(?![\d.]*\s*[kmb])",
         rf"{whole_in('v')}\s*(?:sequences|seqs|samples)\s+of\s+(?:length\s+)?{whole_in('w')}[\s-]*(?:tok(?:en)?s?)?\s*"
         r"(?:per|a|each|every|in (?:a|each))\s+(?:global\s+)?(?:step|batch|update|iteration)",
     ),

@@ -12,10 +12,11 @@ PEOPLE = rows("people.yaml")
 LATER = rows("later.yaml")
 PLANNERS = rows("planners.yaml")
 FORUMS = rows("forums.yaml")
+THREADS = rows("threads.yaml")
 
 
 @pytest.mark.parametrize(
-    "row", [*PEOPLE, *LATER, *PLANNERS, *FORUMS], ids=lambda row: row["said"][:40]
+    "row", [*PEOPLE, *LATER, *PLANNERS, *FORUMS, *THREADS], ids=lambda row: row["said"][:40]
 )
 def test_no_line_is_read_as_another(row):
     """A question is better than a wrong reading; nothing is worked out from it."""
@@ -31,8 +32,9 @@ def test_no_line_is_read_as_another(row):
         LATER,
         PLANNERS,
         FORUMS,
+        THREADS,
     ],
-    ids=["first half", "kept aside", "written later", "planners", "forums"],
+    ids=["first half", "kept aside", "written later", "planners", "forums", "threads"],
 )
 def test_most_lines_are_right_and_hardly_any_is_wrong(lines):
     counts = Counter(score(row).kind for row in lines)

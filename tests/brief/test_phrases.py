@@ -11,7 +11,8 @@ import pytest
 from scoring import rows, score
 
 SAID = rows("phrases.yaml")
-ALONE = ("machine", "model", "questions", "chip", "asked about", "method")
+LENGTHS = "batch in sequences of a length"
+ALONE = (LENGTHS, "machine", "model", "questions", "chip", "asked about", "method")
 # what stands beside what is said of a run of tuning
 TUNED = ("length of a sequence", "batch of a device", "accumulation", "recompute", "format")
 # of a batch that is said of all sequences nothing is said of each device too
@@ -35,17 +36,17 @@ def scored(said, reads, **row):
     return score({"said": said, "reads": reads, **row})
 
 
-@pytest.mark.parametrize("kind", [kind for kind in SAID if kind not in ALONE])
+@pytest.mark.parametrize("kind", [kind for kind in SAID if kind not in ALONE or kind == LENGTHS])
 def test_every_way_to_say_a_thing_is_read_so(kind):
     rng = Random(kind)
     kinds = []
     for part in SAID[kind]:
-        others = [rng.choice(SAID["machine"]), rng.choice(SAID["model"])]
+        others = [SAID["machine"][0], SAID["model"][1]]
         for parts in ([part, *others], [*others, part]):
             result = scored(*line(parts, rng))
             assert result.kind != "wrong", (parts, result.why)
             kinds.append(result.kind)
-    assert kinds.count("right") >= 0.8 * len(kinds)
+    assert kinds.count("right") >= 0.9 * len(kinds)
 
 
 @pytest.mark.parametrize("seed", range(4))
