@@ -655,6 +655,22 @@ def test_every_topology_can_be_asked_for():
         part(far, "network")
 
 
+@pytest.mark.parametrize("topology", [t for t in TOPOLOGIES if t])
+@pytest.mark.parametrize("ratio", [2.0, [1, 2], [1, 1, 4]])
+def test_a_taper_that_the_step_counts_is_drawn(topology, ratio):
+    """Half the links above (or a quarter): half the bisection and no dearer, in trees as in
+    dragonflies, whose groups are joined by so many fewer links."""
+    base = {"accelerator": "h100-sxm", "devices": 16384, "topology": topology}
+    whole, narrow = (
+        built(build_cluster(one)[0]).topology
+        for one in ({**base, "oversubscription": 1.0}, {**base, "oversubscription": ratio})
+    )
+    by = np.prod(ratio)
+    assert narrow.oversubscription == pytest.approx(by * whole.oversubscription)
+    assert narrow.bisection_bytes_per_s == pytest.approx(whole.bisection_bytes_per_s / by)
+    assert usd(narrow) < usd(whole)
+
+
 @pytest.mark.parametrize("leaf", [4, 8])
 def test_leaves_too_small_for_three_tiers_are_refused_in_one_line(leaf):
     """k^3 / 4 endpoints of a fat tree (Al-Fares et al. 2008) hold for full leaves: with one card of

@@ -118,7 +118,7 @@ def _reason(assessment: Assessment, path: str) -> str:
     if section == "cluster":
         return (
             "no exchange of this plan is bound where it binds: rings stay on their rails and "
-            "below what the uplinks carry; switches, cables and their price differ (blueprint)"
+            "below what the uplinks carry; what it does to switches, cables and price is in blueprint"
         )
     if not assessment.resolved.model.is_moe and decides_for(path) == "moe":
         return "the model has no experts"

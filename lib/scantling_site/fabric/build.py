@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import ceil, inf
+from math import ceil, inf, prod
 from typing import NamedTuple
 
 from scantling import catalogue
@@ -84,19 +84,38 @@ class Wiring:
             kind="rail-optimised" if rails > 1 else "fat-tree",
         )
 
+    @property
+    def leaf_ratio(self) -> float:
+        """How far the leaves of a tree narrow."""
+        ratios = self.cluster.ratios
+        return ratios[1] if len(ratios) > 1 else 1.0
+
+    @property
+    def top_ratio(self) -> float:
+        """How far a tree narrows above its leaves."""
+        return self.cluster.oversubscription / self.leaf_ratio
+
     def stated_tree(self) -> Topology:
         """Fat tree oversubscribed as the design says."""
-        ratios = self.cluster.ratios
-        leaf = ratios[1] if len(ratios) > 1 else 1.0
-        return self.tree(self.cluster.oversubscription / leaf, leaf=leaf)
+        return self.tree(self.top_ratio, leaf=self.leaf_ratio)
 
     def rail_only(self) -> Topology:
-        """One network a rail, none between."""
-        return trees.rail_only(self.cluster.nodes, self.rails, self.radix, self.rate)
+        """One network a rail, none between, each oversubscribed as the design says."""
+        return trees.rail_only(
+            self.cluster.nodes, self.rails, self.radix, self.rate, self.top_ratio, self.leaf_ratio
+        )
 
     def two_planes(self) -> Topology:
-        """Cards split over two planes."""
-        return trees.clos(self.cards, 2 * self.radix, self.rate / 2, planes=2, rails=self.rails)
+        """Cards split over two planes, each oversubscribed as the design says."""
+        return trees.clos(
+            self.cards,
+            2 * self.radix,
+            self.rate / 2,
+            planes=2,
+            rails=self.rails,
+            oversubscription=self.top_ratio,
+            leaf_ratio=self.leaf_ratio,
+        )
 
     def pods(self, inside: int, r: float) -> Topology:
         """Pods of so many cards, oversubscribed r : 1 above."""
@@ -104,9 +123,9 @@ class Wiring:
             self.cards, inside, self.radix, self.rate, r, rails=self.rails, leaf_down=self.leaf_down
         )
 
-    def groups(self, build: Callable[[int, int, float], Topology]) -> Topology:
-        """A dragonfly of either kind."""
-        return build(self.cards, self.radix, self.rate)
+    def groups(self, build: Callable[[int, int, float, float], Topology]) -> Topology:
+        """A dragonfly of either kind, its groups joined as the design says."""
+        return build(self.cards, self.radix, self.rate, prod(self.cluster.ratios[1:]))
 
     def named(self, topology: str) -> Topology:
         """The network of a name of `catalogue.words.TOPOLOGIES`."""
