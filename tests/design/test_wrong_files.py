@@ -52,6 +52,10 @@ WRONG = {
         ),
         KINDS,
     ),
+    "all that a block asks for": (
+        model(f'pattern: "8*(mamba2+mlp)", state_size: 128, {SHAPE.replace("layers: 32, ", "")}'),
+        ["model.ssm_heads", "mamba2 asks for ssm_heads, ssm_head_dim, groups"],
+    ),
     "a kind a site": (
         cluster("sites: [{devices: 32}, {devices: 32, accelerator: a100-80-sxm}]"),
         ["cluster.sites.1.accelerator", *KINDS],

@@ -102,6 +102,11 @@ def _rules(m: Model, names: Mapping[str, str]) -> Iterator[Rule]:
         "as many as there are layers with experts",
         f"does not go with {experts}",
     )
+    for block in counts:
+        absent = [f for f in WORDS[block].needs if values[f] == 0] if block in WORDS else []
+        if len(absent) > 1:
+            allowed = f"at least 1; {block} asks for {', '.join(absent)}"
+            yield Rule(absent[0], False, allowed)
     for field, purpose in _needed(m, counts):
         allowed = f"a whole number of at least 1 {purpose}".strip()
         yield Rule(field, values[field] >= 1, allowed, "", 1)
