@@ -118,7 +118,7 @@ def _reason(assessment: Assessment, path: str) -> str:
     if section == "cluster":
         return (
             "no exchange of this plan is bound where it binds: rings stay on their rails and "
-            "below what the uplinks carry; what it does to switches, cables and price is in blueprint"
+            "below what the uplinks carry; blueprint has what it does to switches and price"
         )
     if not assessment.resolved.model.is_moe and decides_for(path) == "moe":
         return "the model has no experts"
