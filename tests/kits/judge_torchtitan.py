@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 warnings.filterwarnings("ignore")
 import torch  # noqa: E402
@@ -47,6 +48,38 @@ def precision(config, model):
     return "fp32" if config.mixed_precision_param == "float32" else "bf16"
 
 
+class Batches(NamedTuple):
+    """Sequences of a step, as this release counts them."""
+
+    seq_len: int  # tokens
+    whole: int
+    micro: int
+    accum: int  # micro-batches of a rank
+
+
+def batches(training, parallelism, ranks, stages):
+    """Batches in sequences up to 0.3.0, in tokens after it."""
+    if hasattr(training, "max_context_length"):
+        tokens, step = (
+            training.num_tokens_per_microbatch_per_dp_rank,
+            training.num_tokens_per_train_step,
+        )
+        seq_len = training.max_context_length
+        passes = parallelism.num_pp_microbatches if stages > 1 else 1
+        if tokens % seq_len or step % (tokens * ranks * passes):
+            raise ValueError(
+                f"{step} tokens a step over {ranks} ranks and {passes} passes of {tokens}"
+            )
+        return Batches(seq_len, step // seq_len, tokens // seq_len, step // (tokens * ranks))
+    local, whole = training.local_batch_size, training.global_batch_size
+    if whole % (local * ranks):
+        raise ValueError(f"global batch {whole} over {ranks} ranks of {local}")
+    micro = parallelism.pipeline_parallel_microbatch_size if stages > 1 else local
+    if local % micro:
+        raise ValueError("local batch is no multiple of the pipeline's micro-batch")
+    return Batches(training.seq_len, whole, micro, whole // (micro * ranks))
+
+
 def judge(kit):
     kit = Path(kit)
     spec = json.loads((kit / "plan.json").read_text())
@@ -60,20 +93,13 @@ def judge(kit):
     unit = (d.tp if p.enable_sequence_parallel else 1) * (
         2 * d.cp if d.cp > 1 else 1
     )  # Trainer.__init__ asks for a device before it says these
-    if t.seq_len % unit:
-        raise ValueError(f"seq_len {t.seq_len} must be a multiple of {unit}")
     ranks = d.dp_replicate * d.dp_shard
-    if t.global_batch_size % (t.local_batch_size * ranks):
-        raise ValueError(
-            f"global batch {t.global_batch_size} over {ranks} ranks of {t.local_batch_size}"
-        )
-    micro, accum, vpp = t.local_batch_size, t.global_batch_size // (t.local_batch_size * ranks), 1
+    batch = batches(t, p, ranks, d.pp)
+    if batch.seq_len % unit:
+        raise ValueError(f"{batch.seq_len} tokens must be a multiple of {unit}")
+    vpp = 1
     if d.pp > 1:
         kind = get_schedule_class(p.pipeline_parallel_schedule)
-        if t.local_batch_size % p.pipeline_parallel_microbatch_size:
-            raise ValueError("local batch is no multiple of the pipeline's micro-batch")
-        micro = p.pipeline_parallel_microbatch_size
-        accum *= t.local_batch_size // micro
         parts = p.module_fqns_per_model_part
         if len(parts) % d.pp or (len(parts) > d.pp) != issubclass(kind, PipelineScheduleMulti):
             raise ValueError(
@@ -134,11 +160,11 @@ def judge(kit):
         sp=bool(p.enable_sequence_parallel and d.tp > 1),
         sharding=sharding,
         shard_group=d.dp_shard * d.cp,
-        micro_batch=micro,
-        grad_accum=accum,
+        micro_batch=batch.micro,
+        grad_accum=batch.accum,
         recompute="full" if "Full" in kind else "selective" if "Selective" in kind else "none",
-        global_batch=t.global_batch_size,
-        seq_len=t.seq_len,
+        global_batch=batch.whole,
+        seq_len=batch.seq_len,
         layers_by_stage=stages,
         precision=precision(t, model),
         save_steps=c.checkpoint.interval,

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,11 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import slurm  # noqa: E402
-from corpus import PLANS, assessed, at_random, emitted, replicas, spec  # noqa: E402
+from corpus import DENSE, MLA, MOE, PLANS, assessed, at_random, emitted, replicas, spec  # noqa: E402
 from scantling import Design, assess  # noqa: E402
-from scantling_kits import FRAMEWORKS, kits, write  # noqa: E402
+from scantling_kits import FRAMEWORKS, framework, kits, write  # noqa: E402
+from scantling_kits.expressible import express  # noqa: E402
+from scantling_kits.pages import kit  # noqa: E402
 
 VENVS = Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling"))
 JUDGES, MAXTEXT = VENVS / "judges" / "bin" / "python", VENVS / "maxtext" / "bin" / "python"
@@ -361,6 +364,38 @@ def test_its_own_parser(to, corpus, replicated, tmp_path):
         inexpressible=len(refused),
         seconds=round(spent),
     )
+
+
+NEXT = {  # plans whose names and counts torchtitan's main changed
+    "dense-pp": spec(model=DENSE, plan=dict(tp=2, pp=2, sharding="zero3"), stack="torchtitan"),
+    "full": spec(
+        model=DENSE, plan=dict(tp=1, pp=1, sharding="zero3", recompute="full"), stack="torchtitan"
+    ),
+    "experts": spec(model=MOE, plan=dict(tp=1, pp=1, ep=8, sharding="zero3"), stack="torchtitan"),
+    "latent": spec(model=MLA, plan=dict(tp=1, pp=1, ep=8, sharding="zero3"), stack="torchtitan"),
+}
+
+
+@pytest.mark.skipif(
+    "TORCHTITAN" not in os.environ,
+    reason="TORCHTITAN names no checkout of main, and beside it what that imports (grain)",
+)
+def test_torchtitan_s_main_reads_the_kits_of_its_next_release(tmp_path, monkeypatch):
+    """torchtitan at b5bcd76, 21 August 2026: batches in tokens, other modules and fields."""
+    for name, data in NEXT.items():
+        assessment = assess(Design.from_data(data | {"name": name}))
+        launch = express(assessment, 0, framework("torchtitan"), "torchrun")
+        later = replace(launch, framework=replace(launch.framework, version="0.4.0"))
+        write(kit(later), tmp_path / name)
+    monkeypatch.setenv("PYTHONPATH", os.environ["TORCHTITAN"])
+    rows = judged("torchtitan", [tmp_path / name for name in NEXT])
+    assert {name: row.get("error") for name, row in rows.items() if not row["ok"]} == {}
+    for name, row in rows.items():
+        written = json.loads((tmp_path / name / "plan.json").read_text())
+        want = written["plan"] | {k: written[k] for k in ("global_batch", "seq_len", "params")}
+        fields = ("tp", "pp", "vpp", "ep", "dp", "sp", "micro_batch", "grad_accum", "recompute")
+        for field in (*fields, "global_batch", "seq_len", "params"):
+            assert row["plan"][field] == want[field], (name, field)
 
 
 TORCHRUN = """
