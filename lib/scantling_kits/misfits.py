@@ -82,7 +82,7 @@ def activations_away(launch: LaunchPlan) -> list[Gap]:
         if words:
             return []
         why = "policies of recompute by name are MaxText's"
-        return [Gap("remat_policy", phase.remat, why)]
+        return [Gap("remat", phase.remat, why)]
     if phase.memory_budget is not None:
         why = "the compiler's memory budget is not written into this kit"
         return [Gap("compile_memory_budget", f"{phase.memory_budget:g}", why)]

@@ -55,6 +55,9 @@ JOB_FIELDS = (
     "node_limit",
     "document_tokens",
 )
+# what a design says of a plan beside its axes and switches; the last two name what is recomputed
+APART = ("graph_modules", "keep_16bit", "activation_offload", "remat", "compile_memory_budget")
+OF_RECOMPUTE = APART[-2:]
 TIGHT = 0.9  # share of the memory above which another plan is looked for
 NEAR = 1.03  # times the fastest step that a nearer plan may take
 FASTER = 0.95  # times the nearest plan's step that is worth the design's own pins
@@ -302,12 +305,19 @@ def single(wanted: LaunchPlan, pins: Pins, job: Mapping[str, Any]) -> Design:
     stated_job = _job_of_phase(wanted, data["job"])
     stated_plan = data.get("plan", {}) | stated_job.get("plan", {})
     software = {name: stated_plan[name] for name in stated_plan if name in software_fields()}
+    same = pins.get("recompute") == wanted.plan.recompute
+    lacked = {gap.field for gap in hard_gaps(wanted)}
+    apart = {
+        name: stated_plan[name]
+        for name in APART
+        if name in stated_plan and name not in lacked and (same or name not in OF_RECOMPUTE)
+    }
     data |= {
         "reliability": {"recovery": "in-place"} | data.get("reliability", {}),  # no kit shrinks
         "job": _phase_fields(wanted)
         | {name: stated_job[name] for name in JOB_FIELDS if name in stated_job}
         | dict(job),
-        "plan": software | pins,
+        "plan": software | apart | pins,
     }
     if len(wanted.assessment.phases) > 1:
         data.pop("constraints", None)

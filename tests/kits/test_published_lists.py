@@ -299,6 +299,19 @@ def test_weights_are_gathered_in_4_bit_where_all_layers_are():
     assert "--fp4-param-gather\n" in files(data, "megatron")["megatron.args"]
 
 
+def test_a_model_built_otherwise_keeps_what_a_design_says_beside_the_axes():
+    """gpt_oss_120b_pretrain_64gpu_gb300_bf16_config of megatron-bridge 0.6.2 captures attn,
+    moe_router and moe_preprocess; its biases have no flag, so that another model is counted."""
+    modules = ["attn", "moe_router", "moe_preprocess"]
+    plan = dict(ep=64, etp=1, recompute="none", moe_dispatcher="hybridep", graph_modules=modules)
+    data = recipe("gpt-oss-120b", "gb300-nvl72", 64, plan, dict(precision="bf16"))
+    written = overrides(data)
+    assert written["model.cuda_graph_modules"] == "[attn,moe_router,moe_preprocess]"
+    kept = recipe("gpt-oss-120b", "gb300-nvl72", 64, plan | {"keep_16bit": {"last": 2}})
+    kept["job"]["precision"] = "mxfp8"
+    assert overrides(kept)["mixed_precision.num_layers_at_end_in_bf16"] == "2"
+
+
 def test_norms_less_one_are_megatron_s_1p():
     """transformers, Qwen3NextRMSNorm: (1 + weight); Megatron-LM: --apply-layernorm-1p."""
     plan = dict(ep=8, etp=1)

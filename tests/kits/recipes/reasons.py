@@ -48,6 +48,11 @@ BRIDGE = (
     Reason(
         "optimizer.main_(grads|params)_dtype", "gradients are summed in fp32, as the memory counts"
     ),
+    Reason(
+        "optimizer.use_precision_aware_optimizer",
+        "with all states in fp32, in two recipes: it keeps of the fp32 weights the lower halves "
+        "alone, 2 bytes a weight that the memory counts",
+    ),
     Reason("model.first_last_layers_bf16", "the number format's own setting stands above it"),
     Reason("model.moe_router_padding_for_quantization", MEASURED),
     Reason("model.(fine_grained_.*|cpu_offloading.*|min_offloaded.*|delay_offload.*)", OFFLOAD),
