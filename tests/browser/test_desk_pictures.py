@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from .browsing import PATIENCE_MS
 from .conftest import ROOT
 
 pytestmark = pytest.mark.browser
@@ -26,6 +27,7 @@ TABS = (
     "Evidence",
     "File and report",
 )
+MOVES = "() => document.querySelectorAll('.sd-moves .sd-button').length"  # that are offered
 WORKS = {"Cost": "Sweep device counts", "Sensitivity": "Vary the inputs"}
 
 
@@ -59,6 +61,7 @@ def test_pictures_of_every_tab_and_no_serious_finding_of_axe(desk, theme):
     )  # what else axe looks at does not change with the colours
     (desk.dark if theme == "dark" else desk.light)()
     try:
+        desk.page.wait_for_function(MOVES, timeout=2 * PATIENCE_MS)
         desk.picture(PICTURES / f"desk-{theme}.png")
         assert violations(desk.page, ".sd-desk", only) == []
         for number, name in enumerate(TABS, 1):
