@@ -321,7 +321,7 @@ MACHINE = (
     *sets(
         {"of_them": whole("v")},
         rf"{whole_in('v')}\s+of\s+(?:them|these|those)",
-        rf"(?:on|with|using)\s+{whole_in('v')}(?=\s*(?:$|[?.,;)]))(?!\.\d)",
+        rf"(?:on|using|with(?!\s+\d+\s?k\b))\s+{whole_in('v')}(?=\s*(?:$|[?.,;)]))(?!\.\d)",
     ),
     *sets(
         {"cluster.measured.all_reduce_gbytes_per_s": gigabytes_per_s},

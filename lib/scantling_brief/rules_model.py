@@ -536,7 +536,11 @@ MODEL = (
     *sets({"job.optimizer": always("sgd")}, r"sgd(?:\s+optimizer)?"),
     *_ways("plan.tp", "tp", r"tensor(?:[\s_-]model)?"),
     *_ways("plan.pp", "pp", r"pipeline(?:[\s_-]model)?"),
-    *sets({"plan.pp": whole("v")}, r"(?P<v>\d+)\s+(?:pipeline|pp)[\s-]+stages"),
+    *sets(
+        {"plan.pp": whole("v")},
+        r"(?P<v>\d+)\s+(?:pipeline|pp)[\s-]+stages",
+        r"pipeline(?:[\s_-]+(?:stages|size|depth))?\s*[=:]?\s*(?P<v>\d+)",
+    ),
     *_ways("plan.dp", "dp", "data"),
     *_ways("plan.cp", "cp", "context"),
     *_ways("plan.ep", "ep", r"expert(?:[\s_-]model)?"),

@@ -66,7 +66,7 @@ _OOM = (
 # what an assessment says
 _RESULT = (
     r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
-    r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|mfu|throughput"
+    r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|mfu|throughput|speed"
     r"|step\s+time|tokens\s*(?:/|per)\s*s(?:ec(?:ond)?)?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?|vram(?:\s+usage)?"
     r"|power(?:\s+(?:draw|use|consumption))?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
     r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
