@@ -57,7 +57,7 @@ _NUMBERS = (
 _COUNTED = (
     r"[\s-]+(?:thousand|million|billion|trillion|seconds?|minutes?|hours?|days?|weeks?|months?"
     r"|years?|nodes?|gpus?|devices?|servers?|racks?|sites?|data\s?cent(?:er|re)s?|regions?|campuses|pods?"
-    r"|(?:hot\s+)?spare|layers|experts|dgx|hgx|epochs?|sequences?|samples?|[a-z]+\d+[a-z]*|\d+\s?[x×]\s?[a-z]+\d+[a-z]*)\b"
+    r"|(?:hot\s+)?spare|machines?|hosts?|box(?:es)?|instances?|layers|experts|dgx|hgx|epochs?|sequences?|samples?|[a-z]+\d+[a-z]*|\d+\s?[x×]\s?[a-z]+\d+[a-z]*)\b"
 )
 _COUNTED_AFTER_SINGLE = (
     r"[\s-]+(?:(?:dgx|hgx|nvidia|rtx)\s+)?(?:\d{4}|\d+\s?x\s?[a-z]+\d+|[a-z]+\d+[a-z]*|gpu|rack"
