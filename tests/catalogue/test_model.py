@@ -498,3 +498,11 @@ def test_gated_kinds_have_three_matrices():
     for kind in ("gelu", "squared-relu", "swiglu", "geglu"):
         m = replace(model("llama-3.1-8b"), mlp=kind)
         assert parameters(m).mlp_dense == 32 * (3 if kind in GATED else 2) * 4096 * 14336
+
+
+def test_a_count_is_a_whole_number_of_python():
+    """numpy's own have 32 bits in a browser (Pyodide), where 2^31 parameters are beyond them."""
+    griffin = {"like": "llama-3.1-8b", "pattern": "16*(rglru+mlp,attn+mlp)", "lru_width": 4096}
+    for spec in [*({"like": name} for name in models()), griffin]:
+        counts = vars(parameters(build_model(spec)[0]))
+        assert not [name for name, count in counts.items() if isinstance(count, np.generic)], spec

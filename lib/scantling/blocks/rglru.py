@@ -1,7 +1,5 @@
 """The real-gated linear recurrent unit (De et al. 2024, Griffin, arXiv 2402.19427). w its width."""
 
-import numpy as np
-
 from ..base.columns import Column
 from ..base.records import record
 from .recurrent import Recurrent
@@ -27,8 +25,8 @@ class RgLru(Recurrent):
 
     @property
     def low_rank(self) -> Column:
-        """Two gates of w^2 / heads."""
-        return 2 * self.inner * (self.inner // np.maximum(self.heads, 1))
+        """Two gates of w^2 / heads; models without such a layer have no heads."""
+        return 2 * self.inner * (self.inner // (self.heads + (self.heads < 1)))
 
     @property
     def low_rank_width(self) -> Column:
