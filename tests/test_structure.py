@@ -117,6 +117,12 @@ def test_every_package_has_its_place():
     assert {p.name for p in LIB.iterdir() if (p / "__init__.py").is_file()} == set(ORDER)
 
 
+def test_no_two_test_files_have_one_name():
+    """pytest imports a test file by its name alone, and refuses a second one."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
+
+
 def everything():
     """(module, what, why) of every import in the tree that may not be."""
     for path in FILES:

@@ -222,7 +222,7 @@ DEVICE_COUNTS = TableSpec(
 )
 SWINGS = TableSpec(
     file_name="steps-of-inputs",
-    label="Each input a step down and up, in figures",
+    label="What each input moves, in figures",
     names=("what", "to"),
     left=("what", "to"),
     labels={"what": "Input", "to": "Changed to"},
