@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scantling import Design, assess
-from scantling.base.errors import DesignError
 from scantling.physics.cases import FULL
 from scantling.physics.gather import situation
 from scantling.physics.memory.peak import SAFE_SHARE, memory
@@ -424,18 +423,3 @@ def test_a_rank_keeps_so_few_tokens_of_a_sequence_only_where_nothing_else_fits()
         assert assess(design.change(pins)).fastest["plan"]["cp"] == 1
     asked = assess(design.change({"plan.cp": 4}))
     assert any("32 tokens of a sequence" in line for line in asked.as_dict()["limits"])
-
-
-def test_megatron_repeats_as_many_layers_in_each_virtual_stage():
-    """--recompute-num-layers of Megatron-LM counts in each chunk of a stage (its arguments.py and
-    transformer_block.py): its own launch kit can run what the design shows."""
-    design = Design.from_text(
-        "model: qwen3-235b-a22b\ncluster: {accelerator: h100-sxm, devices: 2048}\n"
-        "job: {seq_len: 4096, global_batch: 4096}\nstack: megatron-core\n"
-        "plan: {pp: 8, vpp: 6, recompute: full}"
-    )
-    for layers in (6, 12):
-        plan = assess(design.change({"plan.recompute_layers": layers})).plan
-        assert plan["recompute_layers"] % 6 == 0
-    with pytest.raises(DesignError, match="every virtual stage"):
-        assess(design.change({"plan.recompute_layers": 7}))

@@ -76,13 +76,6 @@ def whole_layers_again(c: Columns, s: Run) -> Array:
     return either(c["recompute"] != FULL, c["recompute_share"] >= 1)
 
 
-def as_many_layers_of_each_chunk(c: Columns, s: Run) -> Array:
-    """Full recompute of the same number of layers in every chunk of a stage."""
-    repeated = np.rint(c["recompute_share"] * -(-s.model.layers // c["pp"]))
-    whole = c["recompute_share"] >= 1
-    return either(c["recompute"] != FULL, whole, repeated % c["vpp"] == 0)
-
-
 def sharded_context(c: Columns, s: Run) -> Array:
     """Context-parallel ranks share one sharded copy."""
     return either(c["cp"] == 1, c["sharding"] > 0)
@@ -178,13 +171,6 @@ STACK_LAWS = (
         "full recompute of all layers, or of none",
         f"{TITAN}: FullAC wraps every block",
         whole_layers_again,
-    ),
-    _law(
-        "recompute_layers",
-        ("pp", "vpp", "recompute", "recompute_share"),
-        "full recompute of the same number of layers in every virtual stage, or of all",
-        f"{MEGATRON}, transformer_block.py: --recompute-num-layers counts in each chunk of a stage",
-        as_many_layers_of_each_chunk,
     ),
     _law(
         "sharding",
