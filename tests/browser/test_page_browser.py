@@ -200,7 +200,14 @@ def test_what_is_pressed_or_under_the_mouse_reads(voila, visitor, theme):
 
 def _kernels(voila) -> int:
     children = psutil.Process(voila.process.pid).children(recursive=True)
-    return sum("ipykernel" in " ".join(child.cmdline()) for child in children)
+    return sum(map(_is_kernel, children))
+
+
+def _is_kernel(process: psutil.Process) -> bool:
+    try:
+        return "ipykernel" in " ".join(process.cmdline())
+    except psutil.NoSuchProcess:  # it ended in between, a zombie too
+        return False
 
 
 def test_the_kernel_of_a_closed_page_ends_within_a_minute(voila, visitor):
