@@ -38,7 +38,7 @@ OTHER_NAMES = {
 ONE_KIND = (
     "one kind of accelerator for a job, each replica as fast as the next. Write a design for each "
     "kind, with its share of the tokens, and set them side by side: scantling compare A.yaml B.yaml"
-    "; to choose between kinds: scantling sweep FILE cluster.accelerator=h100-sxm,a100-80-sxm"
+    "; to choose between kinds: scantling sweep FILE cluster.accelerator=ONE,OTHER"
 )
 
 
