@@ -162,7 +162,8 @@ def test_one_function_draws_a_search_a_sweep_and_a_comparison(assessed):
     assert "devices 512" in shown["words"]
     both = sc.sweep(design, {"cluster.devices": [256, 512], "job.seq_len": [2048, 4096, 8192]})
     shown = drawn(sw.chart(both, names=("devices", "sequence")))
-    assert [row["value"] for row in shown["good"]] == [cell.figures["days"] for cell in both]
+    days = [cell.figures["likely"]["days"] for cell in both]
+    assert [row["value"] for row in shown["good"]] == days
     compared = sc.compare([assessed, design.change({"cluster.devices": 256})])
     shown = drawn(sw.chart(compared))["bars"]
     days = next(row for row in compared.rows if row.key == "days")
