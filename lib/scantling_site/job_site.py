@@ -290,7 +290,7 @@ class Site:
 
     def step_ratio(self, changed: Cases) -> float:
         """Step of the case with something changed over the step as it is."""
-        return float(step_time(changed).total / step_time(self.case).total)
+        return float(step_time(changed).total) / self.model_step_s
 
     def link_ratio(self, link: Link) -> float:
         """Step with other links over the step as it is."""

@@ -1,6 +1,7 @@
 """The date and the cost to promise: the band of the step, failures and the register of risks drawn
 together."""
 
+from functools import cache
 from math import log
 from zlib import crc32
 
@@ -40,12 +41,12 @@ def promise(assessment: Assessment) -> Promise | None:
     if not a.phases or a.days is None or a.days_low is None or a.days_high is None:
         return None
     s = site_of(a)
-    days = a.days * _between(_stream("step"), a.days_low, a.days, a.days_high)
+    days = a.days * _between("step", a.days_low, a.days, a.days_high)
     lost = _failures(s, _stream("failures")) / DAY_S
     start = sum(s.e.first_step_s.values()) / DAY_S
     run = days + lost - lost.mean() + start
     drawn = [x for x in risks(s).rows if adds(x) and x.id not in DRAWN]
-    struck = [_stream(x.id).random(DRAWS) < x.likelihood for x in drawn]
+    struck = [_uniform(x.id) < x.likelihood for x in drawn]
     late = np.zeros(DRAWS)
     for hit, risk in zip(struck, drawn):
         late = late + hit * risk.impact_days
@@ -84,6 +85,18 @@ def _stream(name: str) -> np.random.Generator:
     return np.random.default_rng([SEED, crc32(name.encode())])
 
 
+@cache
+def _uniform(name: str) -> Array:
+    """The uniform draws of one risk: the same in every design."""
+    return _stream(name).random(DRAWS)
+
+
+@cache
+def _normal(name: str) -> Array:
+    """The standard normal draws of one thing: the same in every design."""
+    return _stream(name).standard_normal(DRAWS)
+
+
 def _cost(s: Site, days: Array, struck: list[Array], drawn: list[Risk]) -> Array | None:
     """Dollars of each drawn run: its days at a drawn price, and the dollars of the risks that
     struck; None without a price."""
@@ -95,7 +108,7 @@ def _cost(s: Site, days: Array, struck: list[Array], drawn: list[Risk]) -> Array
         cost.usd_per_device_hour,
         cost.usd_per_device_hour_high,
     )
-    dollars: Array = days * s.run.usd_per_day * _between(_stream("price"), low, mid, high)
+    dollars: Array = days * s.run.usd_per_day * _between("price", low, mid, high)
     of_risks = np.zeros(DRAWS)
     for hit, risk in zip(struck, drawn):
         of_risks = of_risks + hit * (risk.impact_usd or 0.0)
@@ -118,9 +131,9 @@ def _chance(drawn: Array | None, most: Known) -> Known:
     return float((np.sum(drawn <= most) + 1) / (len(drawn) + 2))
 
 
-def _between(rng: np.random.Generator, low: Known, middle: Known, high: Known) -> Array:
+def _between(name: str, low: Known, middle: Known, high: Known) -> Array:
     """Draws of value / middle, log-normal on each side, 80 % of them from low to high."""
-    z = rng.standard_normal(DRAWS) / Z80
+    z = _normal(name) / Z80
     return np.exp(z * np.where(z < 0, _side(middle, low), _side(high, middle)))
 
 

@@ -89,14 +89,7 @@ def test_cheaper_reaches_the_fewest_devices():
 @pytest.mark.parametrize(
     ("chip", "devices", "size", "tokens", "days"),
     [
-        pytest.param(
-            *("h100-sxm", 512, 30e9, 4e12, 60),
-            marks=pytest.mark.xfail(
-                strict=True,
-                reason="312 and 320 devices are 0.02 % apart since each risk is drawn apart; the "
-                "front has a plan of 320 that is 0.4 % cheaper",
-            ),
-        ),
+        ("h100-sxm", 512, 30e9, 4e12, 60),
         ("a100-80-sxm", 512, 13e9, 1e12, 30),
         ("mi300x", 1024, 34e9, 6e12, 75),
     ],

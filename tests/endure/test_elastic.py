@@ -98,3 +98,7 @@ def test_nodes_in_repair_are_poisson(load):
     lost = 1 - 15 / np.ceil(15 * 16 / (16 - gone))
     exact = (poisson.pmf(n, load) * lost).sum()
     assert elastic.shrink_loss(load, spares, 4, 16, 15) == pytest.approx(exact, rel=1e-6)
+    both = elastic.shrink_loss(
+        np.array([load, load]), np.array([spares, spares + 10**7]), 4, 16, 15
+    )
+    assert both == pytest.approx([exact, 0.0], rel=1e-6, abs=1e-9)

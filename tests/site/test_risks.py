@@ -1,13 +1,14 @@
 """The register: arithmetic, order, what is left out, and that each entry comes from evaluating the
 design."""
 
+import numpy as np
 import pytest
 from lookups import one
 from scantling import Design, assess, catalogue
 from scantling_site import part
 from scantling_site.constants import CONSTANTS
 from scantling_site.job_site import site_of
-from scantling_site.risks.trouble import goodput_at
+from scantling_site.risks.trouble import goodput_at, goodputs_of_fleets
 from scantling_site.rollout.playbooks import spikes
 from scantling_site.rollout.screen import screen, straggler_share
 
@@ -109,7 +110,8 @@ def test_goodput_at_a_site_is_the_endurances_where_nothing_changes(each):
         1 - 1e-9
     )  # shrinking may beat waiting, never the other way
     assert goodput_at(site, repair_s=5 * float(each.endurance.repair_s)) <= goodput_at(site) + 1e-12
-    assert goodput_at(site, more_failures=3) < goodput_at(site)
+    same, thrice = goodputs_of_fleets(site, np.array([1.0, 3.0]))
+    assert thrice < same
     assert (
         goodput_at(site, durable_s=10 * float(each.endurance.checkpoint_durable_s))
         <= goodput_at(site) + 1e-12

@@ -1,6 +1,7 @@
 """Running on with fewer devices: what a lost gang costs, when waiting is better, and recovery of
 one replica or one site at a time."""
 
+from functools import partial
 from typing import TypedDict
 
 import numpy as np
@@ -88,7 +89,7 @@ def shrink_loss(
     micro_batches: int,
     resize_share: Column = 0.0,
     ratios: Array | None = None,
-) -> float:
+) -> Column:
     """Share of the throughput lost to running short of gangs, in the long run, by a job that
     shrinks whenever spares are out.
 
@@ -98,9 +99,24 @@ def shrink_loss(
     resize_share : evictions a second x seconds to grow again, lost wherever no spare is left.
     ratios : as in `slower`.
     Against waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares,
-    hence the ceiling.
+    hence the ceiling. Broadcasts over load, spares and resize_share.
     """
-    load, spares = float(load), int(spares)
+    one = partial(_shrink_loss, gang_nodes, replicas, micro_batches, ratios)
+    loss: Column = np.vectorize(one, otypes=[float])(load, spares, resize_share)[()]
+    return loss
+
+
+def _shrink_loss(
+    gang_nodes: int,
+    replicas: int,
+    micro_batches: int,
+    ratios: Array | None,
+    load: float,
+    spares: float,
+    resize_share: float,
+) -> float:
+    """`shrink_loss` of one job."""
+    spares = int(spares)
     reach = 12 * np.sqrt(load) + 24  # on both sides of the mean; beyond it nothing is left
     n = np.arange(max(int(load - reach), 0), int(spares + load + reach + gang_nodes) + 1)
     weights = log_weights(n, load)

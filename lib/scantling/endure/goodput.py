@@ -191,8 +191,7 @@ def ettr_tiers_nested(
         inner = inner * level.every / before + level.stall_s - below
         below = level.stall_s
         before = level.every
-        if rate:
-            with np.errstate(over="ignore"):
-                failed = np.exp(rate * (restore + level.durable_s)) * np.expm1(rate * inner)
-            inner = (1 / rate + down_s) * failed
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            failed = np.exp(rate * (restore + level.durable_s)) * np.expm1(rate * inner)
+            inner = np.where(np.equal(rate, 0), inner, (1 / np.asarray(rate) + down_s) * failed)
     return before * interval_s / inner

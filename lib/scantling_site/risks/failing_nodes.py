@@ -23,6 +23,7 @@ from .trouble import (
     at_least_one,
     days_at,
     goodput_at,
+    goodputs_of_fleets,
     idle_nodes,
     usd_of_nodes,
 )
@@ -72,14 +73,12 @@ def worse_fleet(s: Site) -> Trouble | None:
     if not worse:
         return None
 
-    def goodputs(share: float) -> list[float]:
-        """Goodput at each of the worse fleets, with so large a share of its failures."""
-        return [goodput_at(s, more_failures=max(r * share / assumed, 1.0)) for r in worse.values()]
-
-    with_all = goodputs(1.0)
+    more = np.array(list(worse.values())) / assumed
+    screened = np.maximum(more * (1 - CONSTANTS.lemons), 1.0)
+    with_all, without_lemons = goodputs_of_fleets(s, np.array([more, screened])).tolist()
     chance = (len(worse) + 1) / (len(fleets) + 2)
     days = float(np.mean([days_at(s, g) for g in with_all]))
-    left = float(np.mean([days_at(s, g) for g in goodputs(1 - CONSTANTS.lemons)]))
+    left = float(np.mean([days_at(s, g) for g in without_lemons]))
     names = ", ".join(f"{name} {rate:.3g}" for name, rate in worse.items())
     soak = number("R167")
     return Trouble(

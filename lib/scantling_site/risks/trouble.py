@@ -4,6 +4,8 @@ of a run with something changed."""
 from dataclasses import replace
 from math import erf, exp, sqrt
 
+import numpy as np
+from scantling.base.columns import Array
 from scantling.base.records import Known, record
 from scantling.base.show import several
 from scantling.endure import goodput
@@ -51,21 +53,29 @@ class Trouble:
 def goodput_at(
     s: Site,
     *,
-    more_failures: float = 1.0,
     spares: int | None = None,
     durable_s: float | None = None,
     restart_s: float | None = None,
     repair_s: float | None = None,
 ) -> float:
-    """Goodput with so many times the failures, other spares or other times (`endure.life.lived`);
-    the interval moves with the failures. Where nodes are short for days the run is launched again
-    on fewer replicas, by hand where nothing does it by itself."""
+    """Goodput with other spares or other times (`endure.life.lived`). Where nodes are short for
+    days the run is launched again on fewer replicas, by hand where nothing does it by itself."""
     life = otherwise(s.e.life, durable_s=durable_s, restart_s=restart_s, repair_s=repair_s)
     covered = s.e.segments.covered(s.standbys if spares is None else spares)
-    life = replace(life, spares=covered, slower=life.slower * more_failures, shrinks=True)
     near = life.levels[0]
+    interval = max(life.interval_s, near.durable_s - near.stall_s)
+    return float(lived(replace(life, spares=covered, shrinks=True, interval_s=interval))[0])
+
+
+def goodputs_of_fleets(s: Site, more_failures: Array) -> Array:
+    """Goodput with each of so many times the failures, otherwise as `goodput_at`; the interval
+    between saves moves with the failures where there is one level of copies."""
+    life = s.e.life
+    near = life.levels[0]
+    covered = s.e.segments.covered(s.standbys)
+    life = replace(life, spares=covered, slower=life.slower * more_failures, shrinks=True)
     interval = life.interval_s
-    if more_failures != 1 and len(life.levels) == 1:
+    if len(life.levels) == 1:
         interval, _ = chosen_interval(
             goodput.optimum_interval(life.stopping_s, near.stall_s),
             near.stall_s,
@@ -74,8 +84,8 @@ def goodput_at(
             s.a.resolved.checkpoint,
             s.step_s,
         )
-    interval = max(interval, near.durable_s - near.stall_s)
-    return float(lived(replace(life, interval_s=interval))[0])
+    interval = np.maximum(interval, near.durable_s - near.stall_s)
+    return np.asarray(lived(replace(life, interval_s=interval))[0])
 
 
 def days_at(s: Site, goodput: float) -> float:
