@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 
-Array = NDArray[Any]  # shape (n,) unless said otherwise; numbers, codes or truth values
+Array = np.ndarray[Any, np.dtype[Any]]  # shape (n,) unless said otherwise; numbers, codes or truth values
 Column = float | Array  # scalars broadcast
 Truth = bool | Array

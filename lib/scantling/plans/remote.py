@@ -1,8 +1,6 @@
 """One function of many tasks, here or spread over the processes of a Dask cluster."""
 
-import logging
 from collections.abc import Callable, Iterable
-from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
 PATIENCE_S = 10  # for a scheduler to answer
@@ -44,14 +42,14 @@ def across(
         return _here(function, tasks, stopped, arrived)
     import distributed
 
-    log = logging.getLogger("distributed.client")  # tracebacks of what is raised here in a line
+    log = distributed.client.logger  # tracebacks of what is raised here in a line
     level, client = log.level, scheduler
-    log.setLevel(logging.CRITICAL)
+    log.setLevel("CRITICAL")
     try:
         if not hasattr(scheduler, "submit"):
             client = distributed.Client(scheduler, timeout=PATIENCE_S)  # type: ignore[no-untyped-call]  # without types
         return _there(client, function, tasks, stopped, arrived, lost)
-    except CancelledError:
+    except distributed.CancelledError:
         raise OSError("the scheduler went away") from None
     finally:
         if client is not scheduler:
