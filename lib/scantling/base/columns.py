@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray[Any, np.dtype[Any]]  # shape (n,) unless said otherwise; numbers, codes or truth values
+# shape (n,) unless said otherwise; numbers, codes or truth values
+Array = np.ndarray[Any, np.dtype[Any]]
 Column = float | Array  # scalars broadcast
 Truth = bool | Array

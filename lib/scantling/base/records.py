@@ -22,7 +22,8 @@ Columns = TypeVar("Columns", bound="DataclassInstance")  # a record of columns
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def record(cls: type[Of]) -> type[Of]:
     """The class as a frozen dataclass that is made by keywords. A record equals its copy even where
-    a figure is unknown (NaN); from Python 3.13 on a plain dataclass would not.
+    a figure is unknown (NaN); from Python 3.13 on a plain dataclass would not. A class that says
+    itself what it equals keeps that.
 
     The methods are written here once: dataclass would compile them anew for each of 200 records,
     which took two fifths of the time to import the library.
@@ -56,8 +57,9 @@ def record(cls: type[Of]) -> type[Of]:
         kind.__init__ = initialise  # type: ignore[method-assign, assignment]  # dataclass's own is left out
     if "__repr__" not in vars(cls):
         kind.__repr__ = text  # type: ignore[method-assign]  # likewise
-    kind.__eq__ = equal  # type: ignore[method-assign]  # likewise
-    kind.__hash__ = lambda self: hash(values_of(self))  # type: ignore[method-assign]  # likewise
+    if "__eq__" not in vars(cls):
+        kind.__eq__ = equal  # type: ignore[method-assign]  # likewise
+        kind.__hash__ = lambda self: hash(values_of(self))  # type: ignore[method-assign]  # likewise
     kind.__setattr__ = refuse  # type: ignore[method-assign]  # likewise
     kind.__delattr__ = refuse  # type: ignore[method-assign]  # likewise
     return kind

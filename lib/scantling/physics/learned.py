@@ -11,7 +11,7 @@ tell together what one alone cannot: what the rows do not tell apart stays near 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -227,7 +227,7 @@ def density(x: Array, variance: Array) -> Array:
     return np.exp(-0.5 * x**2 / variance) / np.sqrt(variance)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@record
 class Learned:
     """Measured steps of a site, and what follows from them for others. Two are the same where their
     measured runs are."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ..base.records import Assumed, Known, Lines
+from ..base.records import Assumed, Known, Lines, record
 from ..base.show import percent
 from ..catalogue.stacks import Switch, software_switches
 from ..design.design import Design
@@ -36,7 +36,7 @@ class Alternative(NamedTuple):
         return f"a step {percent(abs(self.longer))} {'shorter' if self.longer < 0 else 'longer'}"
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@record
 class Chosen:
     """One phase of the run with its plan."""
 
@@ -52,6 +52,9 @@ class Chosen:
     step_s: float  # seconds a step: measured where the design says so, else computed
     step_s_low: float  # 80 % band of the step [s]; no width where the step was measured
     step_s_high: float
+
+    __eq__ = object.__eq__  # a choice is equal to itself alone
+    __hash__ = object.__hash__
 
     def alternative(self, row: int) -> Alternative:
         """The plan in another row of the same search."""
@@ -96,7 +99,7 @@ class Reason:
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@record
 class Numbers:
     """Headline numbers of the main phase, days and bands of the whole run; None where the design
     is impossible. The names are the keys of `design --json`."""
@@ -194,7 +197,7 @@ class Numbers:
         }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@record
 class Assessment(Numbers):
     """What the library says of one design. What follows from it (limits, fixes, what to avoid, the
     site around the job) are functions of it."""
@@ -209,6 +212,9 @@ class Assessment(Numbers):
     reasons: tuple[Reason, ...] = ()  # beside what is missed, the gravest first
     refusal: Lines = ()  # the arithmetic, where impossible
     drawn: DrawnRuns | None = None  # None where impossible
+
+    __eq__ = object.__eq__  # an assessment is equal to itself alone
+    __hash__ = object.__hash__
 
     def figures(self, *names: FigureName) -> dict[str, Any]:
         """The verdict, some of the headline numbers and the share of the memory, by name."""
