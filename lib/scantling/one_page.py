@@ -128,11 +128,10 @@ def flops_per_token(m: Model, seq_len: int) -> float:
 
 
 def stage_layers(layers: int, pp: int, stage: int) -> int:
-    """Layers of a stage: even, the rest one each from the second on; where L + 2 divides and L does
-    not, one fewer at both ends (Llama 3, arXiv 2407.21783, section 3.3.2). [count]"""
-    ends = layers % pp != 0 and (layers + 2) % pp == 0
-    places, over = divmod(layers + 2 * ends, pp)
-    return places + (0 < stage <= over) - (ends and stage in (0, pp - 1))
+    """Layers of a stage: even, the rest one each from the second stage on. Both ends have one fewer
+    where L + 2 divides (Llama 3, arXiv 2407.21783, section 3.3.2). [count]"""
+    each, rest = divmod(layers, pp)
+    return each + (0 < stage <= rest)
 
 
 # Memory --------------------------------------------------------------------------------------
@@ -157,7 +156,8 @@ def stage_bytes(r: Run, stage: int) -> dict[str, float]:
     """A device of one stage. A parameter: weight 2, gradient 4, Adam with master copy 12, each over
     dp as sharded (ZeRO, arXiv 1910.02054, section 5). Other: gathered layers, the head's gradient,
     buffers, the framework, fragmentation. [bytes]"""
-    m, memory, first, last = r.model, r.k.memory, stage == 0, stage == r.pp - 1
+    m, memory = r.model, r.k.memory
+    first, last = stage == 0, stage == r.pp - 1
     layer, end = layer_weights(m) / r.tp, m.vocab * m.hidden / r.tp
     params = stage_layers(m.layers, r.pp, stage) * layer + (first + last) * end
     resident = params / r.dp if r.sharding == Sharding.ZERO3 else params
@@ -242,26 +242,33 @@ def tensor_parallel_s(r: Run) -> float:
     return float(2 * one * (forwards * k.tp_exposed + backward))
 
 
-def data_parallel_s(r: Run, params: float, forward_s: float, backward_s: float) -> float:
-    """Exposed of `params` parameters. Gradients beside the last backward and, under zero1, weights
-    beside a forward: c^2 / (c + w) of c beside w (ZeRO, section 7). zero3: two gathers and a
-    reduction in every micro-batch, prefetched layer by layer (FSDP, arXiv 2304.11277, section 3.3):
-    (w^q + c^q)^(1/q) - w, and the share of the overlap that both lose. [s]"""
+def zero3_s(r: Run, params: float, work: float) -> float:
+    """Exposed of two gathers and a reduction in every micro-batch, prefetched layer by layer beside
+    its work (FSDP, arXiv 2304.11277, section 3.3): (w^q + c^q)^(1/q) - w, and the share of the
+    overlap that both lose. [s]"""
+    k, pieces = r.k, 3 * r.model.layers / r.pp
+    wire = pieces * ring_s(r, 8 * params / pieces, r.dp, r.tp)
+    exposed = (work**k.fsdp_power + wire**k.fsdp_power) ** (1 / k.fsdp_power) - work
+    return float(r.micro_batches * (exposed + k.fsdp_contention * min(wire, work)))
+
+
+def zero1_s(r: Run, params: float, forward: float, backward: float) -> float:
+    """Exposed of weights gathered beside the first forward and gradients reduced beside the last
+    backward: c^2 / (c + w) of c beside w (ZeRO, section 7). [s]"""
+    window = (1 + r.pp * (r.vpp - 1)) / r.vpp  # of the pipeline's chunks
+    buckets = max(4 * params / float(r.k.dp_bucket_bytes), 1.0)
+    gather = buckets * ring_s(r, 2 * params / buckets, r.dp, r.tp)
+    reduce = buckets * ring_s(r, 4 * params / buckets, r.dp, r.tp)
+    return gather**2 / (gather + window * forward) + reduce**2 / (reduce + window * backward)
+
+
+def data_parallel_s(r: Run, params: float, forward: float, backward: float) -> float:
+    """Exposed of `params` parameters. [s]"""
     if r.dp == 1:
         return 0.0
-    k = r.k
     if r.sharding == Sharding.ZERO3:
-        pieces, work, q = 3 * r.model.layers / r.pp, forward_s + backward_s, k.fsdp_power
-        wire = pieces * ring_s(r, 8 * params / pieces, r.dp, r.tp)
-        exposed = (work**q + wire**q) ** (1 / q) - work + k.fsdp_contention * min(wire, work)
-        return float(r.micro_batches * exposed)
-    window = (1 + r.pp * (r.vpp - 1)) / r.vpp  # of the pipeline's chunks
-    buckets = max(4 * params / float(k.dp_bucket_bytes), 1.0)
-    reduce = buckets * ring_s(r, 4 * params / buckets, r.dp, r.tp)
-    gather = buckets * ring_s(r, 2 * params / buckets, r.dp, r.tp)
-    return float(
-        gather**2 / (gather + window * forward_s) + reduce**2 / (reduce + window * backward_s)
-    )
+        return zero3_s(r, params, forward + backward)
+    return zero1_s(r, params, forward, backward)
 
 
 def layer_s(r: Run) -> tuple[float, float]:
@@ -280,26 +287,34 @@ def layer_s(r: Run) -> tuple[float, float]:
 def head_s(r: Run) -> float:
     """Three products of t h v and the cross entropy's bytes. [s]"""
     width = r.model.vocab / r.tp
-    return float(
-        3 * product_s(r, r.model.hidden, width) + r.k.logit_bytes * r.tokens * width / r.hbm
-    )
+    entropy = r.k.logit_bytes * r.tokens * width / r.hbm
+    return float(3 * product_s(r, r.model.hidden, width) + entropy)
+
+
+def stragglers(r: Run) -> float:
+    """How many times as long a step takes where all wait for the slowest: longer with each doubling
+    of the devices, and with the first two beyond 1,024 once more."""
+    doublings = log2(max(r.devices / r.k.straggler_devices, 1.0))
+    wide = min(max(log2(r.devices / 1024), 0.0), 2.0)
+    return float(1 + r.k.straggler * doublings + r.k.straggler_wide * wide)
 
 
 def step_s(r: Run) -> float:
     """m micro-batches of the slowest stage, the bubble of (p - 1) / v of an average one (Narayanan
     et al. 2021, section 2.2), exposed data-parallel traffic, optimizer, host, stragglers. [s]"""
-    m, k, (work, recomputed), head = r.model, r.k, layer_s(r), head_s(r)
+    m, k = r.model, r.k
+    work, recomputed = layer_s(r)
+    layer, head = work + recomputed, head_s(r)
     counts = [stage_layers(m.layers, r.pp, i) for i in range(r.pp)]
-    slowest = max(max(counts) * (work + recomputed), counts[-1] * (work + recomputed) + head)
-    bubble = (r.pp - 1) / r.vpp * (m.layers * (work + recomputed) + head) / r.pp
-    params = (m.layers * layer_weights(m) / r.pp + m.vocab * m.hidden * (1 + (r.pp == 1))) / r.tp
+    slowest = max(max(counts) * layer, counts[-1] * layer + head)
+    bubble = (r.pp - 1) / r.vpp * (m.layers * layer + head) / r.pp
+    ends = m.vocab * m.hidden * (2 if r.pp == 1 else 1)  # embedding, head
+    params = (m.layers * layer_weights(m) / r.pp + ends) / r.tp
     forward = (max(counts) * work + head) / 3
     traffic = data_parallel_s(r, params, forward, slowest - forward)
     update = k.optimizer_bytes * params / r.dp / r.hbm
     total = r.micro_batches * (slowest + send_s(r)) + bubble + traffic + update + k.step_host_s
-    wide = min(max(log2(r.devices / 1024), 0), 2)
-    slower = 1 + k.straggler * log2(max(r.devices / k.straggler_devices, 1.0))
-    return float(total * k.overall * (slower + k.straggler_wide * wide))
+    return float(total * k.overall * stragglers(r))
 
 
 def mfu(r: Run) -> float:
