@@ -10,10 +10,11 @@ from typing import Any
 from scantling import catalogue
 from scantling.base.errors import DesignError, plain
 from scantling.base.records import Lines
-from scantling.base.units import DAY_S, GB, GBIT, HOUR_S, TERA
+from scantling.base.units import GB, GBIT, HOUR_S, TERA
 from scantling.catalogue.models.entries import entry
 from scantling.catalogue.models.shape import parameters
 from scantling.catalogue.words import POLICIES, ROLLOUT_ENGINES, Axis, Method
+from scantling.endure.failures import rate_of_mtbf
 
 from .decisive import (
     NO_CHIP,
@@ -520,22 +521,19 @@ def _ranks(notes: Notes) -> None:
 
 
 def _failures(notes: Notes) -> None:
-    """Failures per 1,000 node-days of a time between two; it is asked about where the nodes are not
-    known."""
+    """Failures per 1,000 node-days of a time between two; it is asked about where the devices are
+    not known."""
     mtbf_s = notes.facts.get("mtbf_s")
     if mtbf_s is None:
         return
     words = notes.words["mtbf_s"]
-    devices, chip = notes.fields.get("cluster.devices"), notes.fields.get("cluster.accelerator")
-    if devices is None or chip is None:
+    devices = notes.fields.get("cluster.devices")
+    if devices is None:
         choices = ("reliability.failures_per_1000_node_days",)
         notes.ask(words, "on how many nodes?", choices)
         return
-    nodes = devices / notes.fields.get(
-        "cluster.devices_per_node", catalogue.devices_per_node(str(chip))
-    )
-    rate = float(f"{1000 * DAY_S / mtbf_s / nodes:.4g}")
-    why = f"one in {mtbf_s / HOUR_S:.3g} h on {nodes:,.0f} nodes"
+    rate = float(f"{rate_of_mtbf(mtbf_s, devices):.4g}")
+    why = f"one in {mtbf_s / HOUR_S:.3g} h on {devices:,.0f} devices, 8 a node"
     notes.set("reliability.failures_per_1000_node_days", rate, words, why)
 
 

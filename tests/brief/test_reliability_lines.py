@@ -1,6 +1,7 @@
 """How a line says what keeps a run alive: recovery, spares, checks, failures, the band of MFU."""
 
 import pytest
+import scantling as sc
 from scantling_brief.brief import read_brief
 
 LINE = "405B dense on 16,384 H100, 15.6T tokens, "
@@ -34,6 +35,13 @@ def test_a_failure_every_three_hours_is_a_rate_of_the_nodes():
         rate = reading.fields["reliability.failures_per_1000_node_days"]
         assert rate * NODES / 1000 / 24 == pytest.approx(1 / 3, rel=1e-3)
     assert read_brief("405B, 15.6T tokens, a failure every 3 hours").unread
+
+
+@pytest.mark.parametrize("chip", ("H100", "GB200", "TPU v5p"))
+def test_a_failure_every_three_hours_is_one_whatever_a_node_holds(chip):
+    """GB200 and TPU v5p have four devices a node; the rate counts nodes of eight."""
+    design = sc.Design.from_text(f"70B on 1,024 {chip}, 2T tokens, a failure every 3 hours")
+    assert sc.assess(design).mtbf_s == pytest.approx(3 * 3600, rel=1e-3)
 
 
 @pytest.mark.parametrize(

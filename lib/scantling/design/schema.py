@@ -1045,7 +1045,7 @@ class Reliability(Section):
 
     preset: str | None = text("fleet whose figures stand in for what is left out", example="llama3")
     failures_per_1000_node_days: float | None = amount(
-        0, 1e6, "per 1,000 node-days", "failures that stop the job", example=3.8
+        0, 1e6, "per 1,000 node-days", "failures that stop the job; 8 devices a node", example=3.8
     )
     checkpoint_stall_s: float | None = amount(
         0, 1e9, "s", "training stalls this long for a save", example=10

@@ -170,7 +170,7 @@ def planned_per_day(
     """Planned stops of a job a day: as given, else the fleet's per 1,000 8-device node-days times
     the nodes, so in proportion to the machine."""
     rate = fleet.planned_per_1000_node_days
-    often = rate / 1000 * nodes * cluster.devices_per_node / 8
+    often = failure_rate_per_s(rate, nodes * cluster.devices_per_node) * DAY_S
     why = (
         f"{rate:.3g} per 1,000 node-days of 8 devices: Llama 3 had 47 in 54 days on 2,048 nodes "
         "(arXiv 2407.21783, s3.3.4); each saves first"
@@ -277,10 +277,9 @@ def failure_rate_per_s(per_1000_node_days: Column, devices: Column) -> Column:
     of 8-device nodes.
 
     Series system of independent parts, any of which stops the job: M = 1 / sum(N_c l_c). Checked at
-    16,384 devices and more; up to
-    SMALL_JOB devices jobs died SMALL_JOB_SOONER times sooner in the RSC fleets (7.9 h measured at
-    1,024 against 28.8 h, 47.7 days at 8 against
-    154; arXiv 2410.21680), from causes the rate does not count.
+    16,384 devices and more; up to SMALL_JOB devices jobs died SMALL_JOB_SOONER times sooner in the
+    RSC fleets (7.9 h measured at 1,024 against 28.8 h, 47.7 days at 8 against 154; arXiv
+    2410.21680), from causes the rate does not count.
     """
     return per_1000_node_days / 1000 / 8 / DAY_S * devices
 
@@ -289,6 +288,12 @@ def job_mtbf_s(per_1000_node_days: Column, devices: Column) -> Column:
     """Mean time between failures of a job on `devices` devices: 1 / failure_rate_per_s [s]. Llama
     3: 11,134 s (3.09 h) at 16,384."""
     return 1 / failure_rate_per_s(per_1000_node_days, devices)
+
+
+def rate_of_mtbf(mtbf_s: Column, devices: Column) -> Column:
+    """Failures per 1,000 days of 8-device nodes of a job on `devices` devices that fails once in
+    `mtbf_s`, whatever its own nodes hold: the inverse of `job_mtbf_s`. [1/(1,000 days)]"""
+    return 1 / mtbf_s / failure_rate_per_s(1.0, devices)
 
 
 def network_crashes_per_s(links: Column, tors: Column) -> Column:

@@ -503,11 +503,10 @@ def endurance(
         inputs.step_s,
         inputs.assumed,
     )
-    per_device = failures.failure_rate_per_s(1.0, inputs.devices)
     return Endurance(
         devices=inputs.devices.astype(int),
         preset=failing.preset,
-        failures_per_1000_node_days=1 / mtbf_s / per_device,
+        failures_per_1000_node_days=failures.rate_of_mtbf(mtbf_s, inputs.devices),
         mtbf_s=mtbf_s,
         failures_per_day={stop.cause.id: stop.per_s * DAY_S for stop in life.every_stop},
         planned_per_day=failing.planned_per_day,
