@@ -3,11 +3,14 @@ the winner, and a stack's plans are those that its kit can write."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from random_designs import drawn
 from scantling import Design, DesignError, assess
 from scantling.catalogue.stacks import stacks
+from scantling.catalogue.words import SCHEDULES as SCHEDULE_WORDS
 from scantling.physics.gather import situation
+from scantling.physics.pipeline import RULES, Division
 from scantling.plans.evaluate import any_fits, find, unpinned
 from scantling.plans.prepare import prepare
 from scantling.plans.space import COARSE, DEFAULT, LAST_RESORT, LEAN
@@ -121,3 +124,67 @@ def test_what_the_lean_end_cannot_hold_no_space_holds(space, count):
         assert lean == (searched(where, space, own_stack=False).best() is not None), number
         told.add(lean)
     assert told == {True, False}
+
+
+def test_every_plan_that_is_looked_at_keeps_the_rules_of_its_schedule():
+    """Plans of a space and their neighbours: interleaving with one micro-batch of four sequences on
+    four stages (Megatron-LM: a multiple of the stages) had won as a neighbour."""
+    named = 0
+    for number, where in phases(400, 8):
+        search = searched(where)
+        words = np.array(SCHEDULE_WORDS)[search.column("schedule").astype(int)]
+        column = search.column
+        replicas = column("dp") * column("micro_batch")
+        ends = 0 if where.resolved.model.pattern else 2
+        plan = Division(
+            pp=column("pp"),
+            vpp=column("vpp"),
+            m=where.phase.global_batch / replicas,
+            layers=where.resolved.model.layers,
+            ends=ends,
+        )
+        for rule in RULES:
+            of_rule = np.isin(words, rule.schedules) & (column("pp") > 1)
+            held = np.broadcast_to(rule.holds(plan), of_rule.shape)
+            assert held[of_rule].all(), (number, rule.text)
+            named += of_rule.sum()
+    assert named
+
+
+SELECTIVE = {
+    "model": {
+        **{"layers": 92, "hidden": 192, "heads": 2, "kv_heads": 2, "vocab": 128256, "mlp": "gelu"},
+        **{"experts": 16, "top_k": 7, "expert_ffn_hidden": 1408, "shared_ffn_hidden": 2048},
+    },
+    "cluster": {"accelerator": "tpu-v3", "devices": 128},
+    "job": {"seq_len": 8192, "global_batch": 6144, "tokens": 2.56e9},
+    "plan": {"tp": 1, "pp": 1, "ep": 1, "recompute": "selective"},
+}
+
+
+def test_selective_recompute_of_no_stack_is_of_any_modules():
+    """A stack says which modules `selective` repeats (Megatron-Core: core_attn); where none is
+    named, attention's inner part alone was taken, and the pinned plan did not fit."""
+    assessment = assess(Design.from_data(SELECTIVE))
+    assert assessment.verdict == "feasible"
+    assert assessment.plan["recompute"] == "selective"
+    assert assessment.plan["recompute_modules"] != ["core_attn"]
+    again = SELECTIVE["plan"] | {"recompute_modules": assessment.plan["recompute_modules"]}
+    pinned = assess(Design.from_data(SELECTIVE | {"plan": again}))
+    assert assessment.fastest["step_s"] <= pinned.fastest["step_s"] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("stack", ["maxtext", "torchtitan"])
+def test_a_stack_that_lists_operations_names_no_modules(stack):
+    """`recompute_modules` is refused with them, so a plan read back must not hold it."""
+    chip = "tpu-v5p" if stack == "maxtext" else "h100-sxm"
+    design = Design.from_data(
+        {
+            "model": "llama-3.1-8b",
+            "cluster": {"accelerator": chip, "devices": 64},
+            "job": {"seq_len": 8192, "global_batch": 256},
+            "stack": stack,
+            "plan": {"recompute": "selective"},
+        }
+    )
+    assert assess(design).plan["recompute_modules"] == []

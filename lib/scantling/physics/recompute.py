@@ -138,7 +138,7 @@ def product_shares(shape: Shape) -> dict[str, Column]:
 
 def modules_of(recompute: str, software: Software, shape: Shape) -> list[str]:
     """The modules that a plan repeats: those of the switches that this model has, whole layers
-    under `full`. A stack that keeps listed operations instead (`selective_gemm`) names none."""
+    under `full`."""
     if recompute == Recompute.FULL:
         return [RecomputeModule.LAYERS.value]
     if recompute != Recompute.SELECTIVE:

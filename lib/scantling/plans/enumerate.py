@@ -28,6 +28,7 @@ from .space import DEFAULT, Space
 from .stack_laws import Run, laws_of_stack
 
 ANY = -1  # of `under`: any schedule may follow
+FEW_DIVISORS = 3  # of a global batch (a prime, its square), with no more of which each is tried
 
 Columns = dict[str, Array]  # the axes laid out so far, a row a plan
 
@@ -113,7 +114,8 @@ def enumerate_plans(
     """Every legal plan of the space under the pins, as columns.
 
     dp is the largest divisor of global_batch that the devices allow. Beside it stand two that leave
-    devices idle: the roundest, and the largest that leaves a schedule the micro-batches it needs.
+    devices idle: the roundest, and the largest that leaves a schedule the micro-batches it needs;
+    every divisor, of a batch that has few.
     Raises DesignError, naming the law, where the pins leave no legal plan.
     """
     q = Question(model=model, phase=phase, cluster=cluster, space=space, pins=pins or {})
@@ -186,11 +188,14 @@ def data_parallel(c: Columns, q: Question) -> Columns:
     at = np.searchsorted(table, room, side="right") - 1
     largest = np.where(at < 0, 0, table[at])
     tried = [(ANY, largest), (ANY, _roundest(table, room))]
+    if len(table) <= FEW_DIVISORS:
+        tried += [(ANY, np.where(room >= count, count, 0)) for count in table.tolist()]
+    followed = len(tried)  # by any schedule
     tried += _accumulating(q, table, at, c["pp"])
     parts = []
     for i, (under, dp) in enumerate(tried):
         new = dp > 0
-        for _, other in tried[: min(i, 2)]:  # those that any schedule may follow
+        for _, other in tried[: min(i, followed)]:
             new = new & (dp != other)
         parts.append(keep(_with(c, dp, under), new))
     return stacked(parts)

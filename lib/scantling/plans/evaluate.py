@@ -13,7 +13,7 @@ import numpy as np
 from ..base.columns import Array, Column
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
-from ..catalogue.words import RECOMPUTES, SHARDINGS
+from ..catalogue.words import RECOMPUTES, SHARDINGS, Recompute
 from ..design.pins import Pins, pins_from
 from ..physics.cases import Cases, Plan, devices
 from ..physics.gather import Situation
@@ -179,16 +179,19 @@ class Search:
         return through_disks(self.situation.resolved.cluster, case, memory(case))
 
     def row(self, i: int) -> PlanRow:
-        """One plan as plain values."""
+        """One plan as plain values. A stack that lists operations of its own under `selective`
+        (`per_op`) has no modules to name."""
         situation, plan = self.situation, plan_at(self.plan, i)
         case = situation.cases(plan)
+        recompute = RECOMPUTES[int(plan.recompute)]
+        listed = recompute == Recompute.SELECTIVE and situation.stack.memory.get("per_op")
         own_runs = plan.pp > 1 and (plan.layer_split or case.layout)
         return as_dict(
             self.plan,
             i,
             situation.resolved.model,
             situation.phase,
-            modules_of(RECOMPUTES[int(plan.recompute)], case.software, situation.shape),
+            [] if listed else modules_of(recompute, case.software, situation.shape),
             runs(case) if own_runs else (),
         )
 

@@ -47,6 +47,7 @@ def neighbours(seeds: Columns, q: Question) -> Columns:
     micro-batch, in what it shares out and computes again, in what leaves the device, or in one
     degree of parallelism."""
     parts = [_pipelines(seeds, q), _savings(seeds, q), _offloads(seeds, q), *_degrees(seeds, q)]
+    parts.append(_roomier(seeds, q))
     parts.append(crossed(seeds, [(int(sp),) for sp in q.pick("sp")], "sp"))
     c = _completed(stacked([part for part in parts if len(part["tp"])] or [seeds]), q)
     return keep(c, _lawful(c, q))
@@ -83,14 +84,15 @@ def crossed(c: Columns, values: Sequence[tuple[float, ...]], *names: str) -> Col
 
 
 def savings(q: Question) -> list[Saving]:
-    """Ways of computing activations again: a kind that is pinned is the whole of it."""
+    """Ways of computing activations again. A kind that is pinned is the whole of it, but that
+    `selective` says which modules only of a stack that is named."""
     pinned = q.pins.get("recompute") is not None or q.pins.get("recompute_layers") is not None
     out = []
     for code, name in zip(q.codes("recompute"), q.pick("recompute")):
         if name == Recompute.FULL:
             shares = (1.0,) if pinned else q.space.recompute_share
             out += [Saving(code, share, 0) for share in shares]
-        elif name == Recompute.SELECTIVE and not pinned:
+        elif name == Recompute.SELECTIVE and not (pinned and q.space.stack):
             out += [Saving(code, 1.0, bits) for bits in (0, *module_sets(q))]
         else:
             out.append(Saving(code, 1.0, 0))
@@ -143,6 +145,18 @@ def _savings(c: Columns, q: Question) -> Columns:
     """Other ways of sharing state out and of computing activations again."""
     ways = [(*saving, sharding) for saving in savings(q) for sharding in q.codes("sharding")]
     return crossed(c, ways, "recompute", "recompute_share", "modules", "sharding")
+
+
+def _roomier(c: Columns, q: Question) -> Columns:
+    """Other micro-batches, and what is computed again for the room that they take."""
+    ways = [(*saving, int(size)) for saving in savings(q) for size in q.pick("micro_batch")]
+    c = crossed(c, ways, "recompute", "recompute_share", "modules", "micro_batch")
+    c = keep(c, q.phase.global_batch % (c["dp"] * c["micro_batch"]) == 0)
+    m = np.asarray(accumulated(q.phase.global_batch, c["dp"], c["micro_batch"]))
+    lawful = c["pp"] == 1
+    for name, schedule in SCHEDULES.items():
+        lawful |= (c["schedule"] == schedule.code) & rules_hold(name, c["pp"], c["vpp"], m, q)
+    return keep(c, lawful)
 
 
 def _offloads(c: Columns, q: Question) -> Columns:

@@ -9,16 +9,18 @@ memory, depths and context-parallel ways between those of the space.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from ..base.columns import Array
 from ..base.records import take
+from ..catalogue.words import Recompute
 from ..physics.cases import Plan
 from ..physics.gather import Situation
-from .enumerate import Columns, plan_of
-from .evaluate import Search, asked, evaluate, keys_of, union
-from .neighbours import neighbours, repeating
+from .enumerate import Columns, Question, plan_of
+from .evaluate import Search, asked, evaluate, joined, keys_of, union
+from .neighbours import module_sets, neighbours, repeating
 from .space import NEAR, offered
 
 SEEDS = 32  # plans whose neighbours are looked at first
@@ -38,11 +40,11 @@ def refined(
 ) -> list[Search]:
     """The neighbours of the best plans of some searches, round by round; nothing where no plan
     fits."""
-    pool = seeds_of(searches, SEEDS)
+    question = asked(situation, offered(NEAR, situation.resolved, own_stack))
+    rounds = repeating_most(situation, searches, question)
+    pool = seeds_of([*searches, *rounds], SEEDS)
     if pool is None:
         return []
-    question = asked(situation, offered(NEAR, situation.resolved, own_stack))
-    rounds: list[Search] = []
     looked_at, expanded = np.empty(0, np.uint64), np.empty(0, np.uint64)
     idle = 0
     patience = MORE_PATIENCE if sum(s.legal for s in searches) < FEW else PATIENCE
@@ -94,6 +96,18 @@ def seeds_of(searches: Sequence[Search], most: int) -> Search | None:
         return None
     whole = union(some)
     return whole.only(kinds(whole, most))
+
+
+def repeating_most(
+    situation: Situation, searches: Sequence[Search], question: Question
+) -> list[Search]:
+    """The plans of some searches whose `selective` leaves the modules open, with all of them
+    repeated; nothing where the kind of recompute is open, or the modules are not."""
+    sets = module_sets(question)
+    if question.pins.get("recompute") != Recompute.SELECTIVE or question.space.stack or not sets:
+        return []
+    plans = joined([search.plan for search in searches])
+    return [evaluate(situation, replace(plans, modules=np.full(np.shape(plans.tp), max(sets))))]
 
 
 def kinds(search: Search, most: int) -> Array:

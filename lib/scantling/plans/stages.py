@@ -3,8 +3,11 @@ memory never leaves less to choose from."""
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 from ..base.errors import DesignError
+from ..catalogue.words import Offload
+from ..design.pins import pins_from
 from ..physics.gather import Situation
 from .evaluate import Search, evaluate, joined, legal, union
 from .refine import refined
@@ -71,6 +74,15 @@ def with_schedules(search: Search) -> Search:
     """A search together with the pipeline schedules and expert layouts that it left out: those that
     nobody has run at this scale, or that the space does not list."""
     return union([search, *_further(search.situation, (SCHEDULES,), own_stack=True)])
+
+
+def kept_on_device(search: Search) -> Search:
+    """A search together with the neighbours of its plans that have all of the state on the
+    device."""
+    situation = search.situation
+    pins = pins_from({**situation.phase.pins, "offload": Offload.NONE.value})
+    held = replace(situation, phase=replace(situation.phase, pins=pins))
+    return union([search, *refined(held, [search])])
 
 
 def _further(situation: Situation, spaces: Iterable[Space], own_stack: bool) -> list[Search]:

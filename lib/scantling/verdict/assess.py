@@ -20,7 +20,7 @@ from ..plans.evaluate import Search, any_fits, find, unpinned
 from ..plans.prepare import prepare
 from ..plans.ran import spread_of
 from ..plans.remote import Progress
-from ..plans.stages import searched, with_schedules
+from ..plans.stages import kept_on_device, searched, with_schedules
 from ..plans.stream import ON_DEVICE
 from .assessment import Assessment, Chosen
 from .judge import judge
@@ -203,7 +203,8 @@ def choose(
             if leanest(situation).best() is None:
                 return None
             if pinned and "offload" not in pinned and any_fits(unpinned(situation), offered):
-                return PhaseSearch(first, fits=False)
+                near = kept_on_device(first) if space == planning.DEFAULT else first
+                return PhaseSearch(near, fits=near.best() is not None)
     search = searched(situation, space, first, progress=progress)
     if search.best() is not None:
         return PhaseSearch(search, fits=True)
