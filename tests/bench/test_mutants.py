@@ -1,9 +1,10 @@
-"""The tool that spoils data files: what it changes, that it puts things back, and that a heading
-which is misspelt is noticed by the tests of its file."""
+"""The tools that spoil data files and formulas: what they change, that they put things back, that a
+heading which is misspelt is noticed by the tests of its file, and which tests judge nothing."""
 
 from __future__ import annotations
 
 import copy
+import os
 import subprocess
 import sys
 
@@ -52,6 +53,29 @@ def test_every_file_has_tests():
     for file in files():
         for test in data_mutants.tests_of(file):
             assert (ROOT / test.partition("::")[0]).exists(), test
+
+
+def test_a_file_that_cannot_be_imported_judges_nothing(tmp_path):
+    """It fails with nothing changed, and is left out once: the others judge."""
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_broken.py").write_text("import no_such_module\n")
+    (tmp_path / "test_sound.py").write_text("def test_sound():\n    assert True\n")
+    script = """
+from mutants import Judge, run, unchanged
+judge = Judge(60.0)
+result, by = run(unchanged, ["."], judge.unsound(), 60.0)
+assert (by, judge.passes(by)) == ("test_broken.py", False), by
+assert run(unchanged, ["."], judge.unsound(), 60.0)[1] == ""
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "tests/bench")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 @pytest.mark.slow

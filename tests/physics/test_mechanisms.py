@@ -23,8 +23,7 @@ from scantling.physics.wires import Link, Wires
 from scantling.runs.predict import predict as predict_table
 from scantling.runs.read import table_of_user
 from scantling.runs.to_cases import to_runs
-
-from tests.physics.test_step import MOE, NODE, case
+from test_step import MOE, NODE, case
 
 EFA = replace(NODE, srd=1)
 LLAMA = make_shape(
