@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scantling import assess
 from scantling.catalogue.models.shape import flops_per_token, make_shape
-from scantling.catalogue.words import PRECISIONS, RECOMPUTES, SHARDINGS
+from scantling.catalogue.words import CP_TYPES, PRECISIONS, RECOMPUTES, SHARDINGS
 from scantling.physics import compute, traffic
 from scantling.physics.cases import TILE, Cases, Chip, Job, Plan, code, devices
 from scantling.physics.constants import PRIORS, gather
@@ -692,3 +692,22 @@ def test_packed_documents_cost_what_sequences_of_their_length_do(short, long):
     alone = flops_per_token(whole.shape, float(length))
     tokens, flops, _ = rates(one[0], 1.0)
     assert flops == pytest.approx(tokens * (alone.total + alone.mtp))
+
+
+@pytest.mark.parametrize(
+    ("kind", "elements"),
+    [
+        # the keys and values of all other ranks pass by each: Liu et al. 2023, arXiv 2310.01889,
+        # section 3; whole sequences gathered: Llama 3, arXiv 2407.21783, section 3.3.2
+        ("ring", 2 * 65_536 * 12_288),
+        ("all-gather", 2 * 65_536 * 12_288),
+        # all-to-alls of 3 N h / P for queries, keys, values and N h / P for outputs: DeepSpeed
+        # Ulysses, arXiv 2309.14509, section 3.2
+        ("ulysses", 4 * 65_536 * 12_288 / 8),
+    ],
+)
+def test_context_parallelism_sends_what_the_papers_count(kind, elements):
+    """One layer and micro-batch forward, 16 bit, less the own part of each rank."""
+    c = case(job={"seq_len": 65_536.0}, cp=8, cp_type=code(CP_TYPES, kind))
+    sent = traffic.context_parallel(c, 0.0).bytes
+    assert sent == pytest.approx(2 * elements * 7 / 8)
