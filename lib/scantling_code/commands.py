@@ -328,10 +328,10 @@ def _workers(scheduler: str | None, jobs: int | None) -> Iterator[Any]:
             problem="needs Dask, which is not installed",
         ) from None
     with _no_interrupts():
-        cluster = distributed.LocalCluster(  # type: ignore[no-untyped-call]  # without types
+        cluster = distributed.LocalCluster(
             n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50
         )
-    with cluster, distributed.Client(cluster) as client:  # type: ignore[no-untyped-call]  # likewise
+    with cluster, distributed.Client(cluster) as client:
         yield client
 
 

@@ -302,8 +302,8 @@ def _leading(text: str) -> float | None:
 def _worth(node: ast.expr) -> float:
     """What a sum of numbers comes to. Raises ValueError for anything else."""
     match node:
-        case ast.Constant(value):
-            return float(value)  # type: ignore[arg-type]  # what is no number raises
+        case ast.Constant(int() | float() as value):
+            return float(value)
         case ast.BinOp(left, sign, right):
             return _OPERATORS[type(sign)](_worth(left), _worth(right))
         case ast.UnaryOp(ast.USub(), value):

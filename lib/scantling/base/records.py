@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, fields, replace
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -29,8 +29,8 @@ def record(cls: type[Of]) -> type[Of]:
     which took two fifths of the time to import the library.
     """
     cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass works a signature out to say there
-    kind = dataclass(kw_only=True, init=False, repr=False, eq=False)(cls)
-    known = fields(kind)  # type: ignore[arg-type]  # it is a dataclass now
+    kind: Any = dataclass(kw_only=True, init=False, repr=False, eq=False)(cls)  # gets methods below
+    known = fields(kind)
     names = tuple(f.name for f in known)
     every = frozenset(names)
     in_words = tuple(f.name for f in known if f.repr)
@@ -54,15 +54,16 @@ def record(cls: type[Of]) -> type[Of]:
         raise FrozenInstanceError(f"{kind.__qualname__} is frozen: {name!r} cannot be set")
 
     if "__init__" not in vars(cls):
-        kind.__init__ = initialise  # type: ignore[method-assign, assignment]  # dataclass's own is left out
+        kind.__init__ = initialise
     if "__repr__" not in vars(cls):
-        kind.__repr__ = text  # type: ignore[method-assign]  # likewise
+        kind.__repr__ = text
     if "__eq__" not in vars(cls):
-        kind.__eq__ = equal  # type: ignore[method-assign]  # likewise
-        kind.__hash__ = lambda self: hash(values_of(self))  # type: ignore[method-assign]  # likewise
-    kind.__setattr__ = refuse  # type: ignore[method-assign]  # likewise
-    kind.__delattr__ = refuse  # type: ignore[method-assign]  # likewise
-    return kind
+        kind.__eq__ = equal
+        kind.__hash__ = lambda self: hash(values_of(self))
+    kind.__setattr__ = refuse
+    kind.__delattr__ = refuse
+    made: type[Of] = kind
+    return made
 
 
 def _completed(
@@ -89,11 +90,12 @@ def _completed(
 class Record:
     """A frozen record that turns itself into plain JSON data."""
 
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]  # every subclass is a dataclass
+
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers, lists and texts of the fields that are shown (repr); what is not finite is
         None."""
-        known = fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
-        return {f.name: clean(vars(self)[f.name]) for f in known if f.repr}
+        return {f.name: clean(vars(self)[f.name]) for f in fields(self) if f.repr}
 
 
 class AssumedRow(TypedDict):

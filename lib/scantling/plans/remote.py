@@ -47,7 +47,7 @@ def across(
     log.setLevel("CRITICAL")
     try:
         if not hasattr(scheduler, "submit"):
-            client = distributed.Client(scheduler, timeout=PATIENCE_S)  # type: ignore[no-untyped-call]  # without types
+            client = distributed.Client(scheduler, timeout=PATIENCE_S)
         return _there(client, function, tasks, stopped, arrived, lost)
     except distributed.CancelledError:
         raise OSError("the scheduler went away") from None
@@ -88,7 +88,7 @@ def _there(
 
     futures = {client.submit(function, *task, pure=False): task for task in tasks}
     results: dict[Any, Result | None] = dict.fromkeys(futures)
-    done_in_turn = distributed.as_completed(futures)  # type: ignore[no-untyped-call]  # without types
+    done_in_turn = distributed.as_completed(futures)
     for done, future in enumerate(done_in_turn, 1):
         try:
             results[future] = result = future.result()

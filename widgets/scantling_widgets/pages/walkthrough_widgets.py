@@ -139,7 +139,7 @@ class LiveCard(Card):
     opened one by one; the worked answer waits for a try or a hint."""
 
     def _ipython_display_(self) -> None:
-        display(self.front())  # type: ignore[no-untyped-call]  # IPython is half typed
+        display(self.front())
 
     def front(self) -> Front:
         q, s = self.question, self.session

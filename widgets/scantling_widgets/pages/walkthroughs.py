@@ -40,7 +40,7 @@ Cell: TypeAlias = Any
 
 def read(path: Path) -> Notebook:
     """A notebook from its file."""
-    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]  # nbformat is half typed
+    return nbformat.read(path, as_version=4)
 
 
 def sources() -> list[Path]:
@@ -91,7 +91,7 @@ def write(which: str, mode: str, out: str | Path, html: bool = False) -> list[Pa
     copy_ = derive(read(path), mode)
     stem = path.stem if mode == "student" else f"{path.stem}.{mode}"
     files = [folder / f"{stem}.ipynb"]
-    nbformat.write(copy_, files[0])  # type: ignore[no-untyped-call]  # nbformat is half typed
+    nbformat.write(copy_, files[0])
     if html:
         files.append(folder / f"{stem}.html")
         files[1].write_text(rendered(files[0], mode), encoding="utf-8")

@@ -173,7 +173,7 @@ class Report:
         words = f"{self.data['name']}: {self.data['verdict']}"
         if self.impossible:
             words = dumps(REFUSAL)
-        display({RESULT: self.data, "text/plain": words}, raw=True)  # type: ignore[no-untyped-call]  # IPython is half typed
+        display({RESULT: self.data, "text/plain": words}, raw=True)
 
 
 def of(design: Design, space: str = "default", full: bool = False) -> Report | TunedReport:

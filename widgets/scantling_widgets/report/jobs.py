@@ -224,7 +224,7 @@ def _execute(job: Job, folder: Path) -> Executed:
             date=job.date,
             footer=f"scantling {metadata.version('scantling')}",
         ),
-        "notebook": nbformat.writes(notebook) + "\n",  # type: ignore[no-untyped-call]  # nbformat is half typed
+        "notebook": nbformat.writes(notebook) + "\n",
         "assessment": assessment,
     }
 

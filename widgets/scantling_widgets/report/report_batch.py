@@ -295,7 +295,7 @@ def _on_dask(todo: Mapping[str, Job], address: str) -> Generator[Done]:
     except ImportError:
         raise wrong("pip install 'scantling[dask]'", problem="needs dask.distributed") from None
     try:
-        client = distributed.Client(address, timeout="15s", set_as_default=False)  # type: ignore[no-untyped-call]  # so is Dask
+        client = distributed.Client(address, timeout="15s", set_as_default=False)
     except (OSError, ValueError) as e:
         raise wrong(
             "the address of a running Dask scheduler, such as tcp://host:8786",
@@ -312,7 +312,7 @@ def _on_dask(todo: Mapping[str, Job], address: str) -> Generator[Done]:
             ): name
             for name, j in todo.items()
         }
-        for future in distributed.as_completed(futures):  # type: ignore[no-untyped-call]  # so is Dask
+        for future in distributed.as_completed(futures):
             name = futures[future]
             if future.status == "finished":
                 yield future.result()

@@ -95,7 +95,7 @@ class TunedReport:
         words = f"{self.data.get('name')}: {self.data.get('verdict')}"
         if self.result_of.plan is None:
             words = dumps(REFUSAL)
-        display({RESULT: self.data, "text/plain": words}, raw=True)  # type: ignore[no-untyped-call]  # IPython is half typed
+        display({RESULT: self.data, "text/plain": words}, raw=True)
 
 
 def header(t: Posttrained) -> Markup:
