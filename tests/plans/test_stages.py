@@ -188,3 +188,6 @@ def test_a_stack_that_lists_operations_names_no_modules(stack):
         }
     )
     assert assess(design).plan["recompute_modules"] == []
+    whole = design.change({"plan.recompute": "full"})
+    again = whole.change({"plan.recompute_modules": assess(whole).plan["recompute_modules"]})
+    assert assess(again).step_s == assess(whole).step_s

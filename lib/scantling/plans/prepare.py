@@ -5,6 +5,7 @@ from dataclasses import replace
 from ..base.errors import DesignError
 from ..base.records import Assumed
 from ..catalogue.stacks import stack
+from ..catalogue.words import RecomputeModule
 from ..design.design import Design
 from ..design.resolve import resolve
 from ..design.resolved import Phase, Resolved
@@ -31,10 +32,11 @@ def prepare(design: Design) -> Resolved:
 def _check(resolved: Resolved, i: int, phase: Phase) -> None:
     """The pins of one phase; an error names the phase where the pin stands there."""
     try:
-        if "recompute_modules" in phase.pins and stack(resolved.stack).memory.get("per_op"):
+        modules = phase.pins.get("recompute_modules") or [RecomputeModule.LAYERS]
+        if modules != [RecomputeModule.LAYERS] and stack(resolved.stack).memory.get("per_op"):
             raise DesignError(
                 "plan.recompute_modules",
-                phase.pins["recompute_modules"],
+                modules,
                 "recompute: selective, whose operations the stack lists itself",
                 problem=f"cannot be chosen with {resolved.stack}",
             )
