@@ -8,6 +8,7 @@ from zlib import crc32
 import numpy as np
 from scantling.advise import recovery
 from scantling.advise.design_json import as_dict
+from scantling.advise.trials import Trials
 from scantling.base.columns import Array
 from scantling.base.displayed import Figures
 from scantling.base.records import Known
@@ -149,11 +150,13 @@ def _failures(s: Site, rng: np.random.Generator) -> Array:
     return n * s.failure_s + rng.standard_normal(DRAWS) * np.sqrt(n / 12) * s.period_s
 
 
-def assessment_json(assessment: Assessment, advice: bool = True) -> Result:
+def assessment_json(
+    assessment: Assessment, advice: bool = True, others: Trials | None = None
+) -> Result:
     """The keys of `design --json`: `advise.design_json.as_dict`, the promise, which takes the
     register of risks, and the cost to plan for; `advice=False` leaves what takes long empty, under
-    the same keys."""
-    out = as_dict(assessment, advice)
+    the same keys. `others`: trials of the same assessment, from which what both ask is taken."""
+    out = as_dict(assessment, advice, others)
     if not assessment.phases:
         return out
     promised = assessment.promise

@@ -4,6 +4,7 @@ that design."""
 from __future__ import annotations
 
 import math
+from itertools import count
 
 import pytest
 import scantling
@@ -306,7 +307,9 @@ def test_undo_takes_a_change_back_and_redo_does_it_again(desk):
     assert desk.design == second
 
 
-def test_a_drag_is_one_step_of_undo(desk):
+def test_a_drag_is_one_step_of_undo(desk, monkeypatch):
+    clock = count(0, 0.1)
+    monkeypatch.setattr("scantling_widgets.desk.session.monotonic", lambda: next(clock))
     first = desk.design
     for n in (15360, 14336, 12288, 10240):
         desk.controls.form.send_change("cluster.devices", n, final=False)
@@ -350,6 +353,7 @@ def test_the_offered_fix_makes_the_design_feasible(desk):
     desk.controls.form.send_change("constraints.deadline_days", "60")
     assert desk.session.now.figures["verdict"] == "constraint-missed"
     assert card(desk, "likely.days")["state"] == "bad"
+    desk.session.advise()
     assert desk.headline.fix.hidden is False
     desk.headline.apply_fix()
     assert met(desk.session.now.figures["verdict"])  # at risk or not
@@ -458,6 +462,7 @@ def test_a_long_context_phase_is_the_one_the_sliders_move():
 
 def test_an_impossible_design_shows_the_whole_arithmetic_and_what_would_help():
     desk = DeskPane(shipped_files.example("case-2-1t-dense-8-v100"))
+    desk.session.advise()
     given = desk.session.now.figures
     assert all(str(limit) in desk.memory_card.chart.empty for limit in given["limits"])
     assert given["nearest_fixes"][0]["change"] in desk.step_card.chart.empty

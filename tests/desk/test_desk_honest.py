@@ -11,6 +11,7 @@ from time import monotonic, sleep
 import pytest
 import scantling
 from scantling.advise.comparison import flat
+from scantling.advise.trials import Trials
 from scantling.base.errors import DesignError
 from scantling.base.quantities.quantity import show
 from scantling.design.constraints import CONSTRAINTS
@@ -405,7 +406,9 @@ def test_where_no_move_helps_the_desk_says_so(desk):
 @pytest.mark.slow
 def test_three_moves_are_offered_and_each_does_what_it_says(desk):
     moment = desk.session.now
-    moves = story.suggested(moment, list(story.trials(desk.session.judge, moment)))
+    trials = Trials(moment.assessment)
+    trials.judge(story.moves(moment))
+    moves = list(story.suggested(moment, trials))
     assert len(moves) == 3
     desk.story.offer(moves)
     for button, (name, said, _fields) in zip(desk.story.moves.children, moves):
@@ -424,7 +427,10 @@ def test_three_moves_are_offered_and_each_does_what_it_says(desk):
 
 def test_of_a_design_that_misses_a_limit_the_fixes_are_offered(desk):
     desk.controls.form.send_change("constraints.deadline_days", "60")
-    moves = story.suggested(desk.session.now, [])
+    desk.session.advise()
+    moment = desk.session.now
+    assert not list(story.moves(moment)), "its nearest fixes are known"
+    moves = list(story.suggested(moment, Trials(moment.assessment)))
     assert moves and {name for name, _, _ in moves} == {"Mend"}
 
 
@@ -460,6 +466,7 @@ def test_several_designs_stand_side_by_side_with_their_bands_and_notes(desk):
 
 def test_a_feasible_design_that_costs_more_than_it_need_says_so_and_offers_the_change(desk):
     desk.controls.form.send_change("cluster.devices", 14336)
+    desk.session.advise()
     saving = desk.session.now.figures["saving"]
     assert saving["share"] > 0.1
     verdict = desk.headline.strip.items[0]

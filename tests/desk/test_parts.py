@@ -165,6 +165,7 @@ def test_whoever_looks_is_told_at_once_that_the_figures_are_of_an_earlier_design
 
 def test_parts_of_two_sessions_do_not_touch(monkeypatch):
     one, other = Session(SMALL), Session(SMALL)
+    other.advise()
     ours = Browser(Controls(one, FIELDS), monkeypatch)
     theirs = Browser(Headline(other), monkeypatch)
     theirs.messages.clear()

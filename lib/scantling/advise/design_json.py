@@ -16,6 +16,7 @@ from .inert import inert
 from .measure import measure_first
 from .recovery import between_sites
 from .saving import saving
+from .trials import Trials
 from .why import pinned_loss, why
 
 
@@ -43,10 +44,11 @@ def kit_gaps(assessment: Assessment) -> list[str] | None:
     return lines
 
 
-def as_dict(assessment: Assessment, advice: bool = True) -> Result:
+def as_dict(assessment: Assessment, advice: bool = True, others: Trials | None = None) -> Result:
     """The keys of `design --json` and the tables of the panels; `advice=False` leaves out what
-    takes more searches or other plans (fixes, batch, traps, why)."""
-    tried = tries(assessment) if advice else None
+    takes more searches, other plans or runs drawn again (fixes, batch, traps, why, what to find
+    out first). `others`: as of `Trials`."""
+    tried = tries(assessment, others) if advice else None
     near = fixes(assessment, tried) if tried else []
     if assessment.verdict == "impossible":
         return {
@@ -82,7 +84,7 @@ def as_dict(assessment: Assessment, advice: bool = True) -> Result:
         "can_do": can_do(assessment, tried) if tried else [],
         "tried": singles(tried) if tried else [],
         "not_tried": [change.text for change in tried.left] if tried else [],
-        "measure_first": measure_first(assessment),
+        "measure_first": measure_first(assessment) if advice else [],
         "sites": between_sites(assessment),
         "why": why(assessment) if advice else [],
         **tables(assessment),

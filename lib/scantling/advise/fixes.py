@@ -135,11 +135,11 @@ def _days(t: Tried) -> float:
     return t.result.likely.days or 0.0
 
 
-def tries(assessment: Assessment) -> Trials:
+def tries(assessment: Assessment, others: Trials | None = None) -> Trials:
     """Every change that is tried on a design that is not feasible, each once: real changes alone,
     device counts, pairs where no small change suffices, one change for each missed constraint
-    together, and giving way."""
-    tried = Trials(assessment)
+    together, and giving way. `others`: as of `Trials`."""
+    tried = Trials(assessment, others)
     if assessment.verdict in ("feasible", "not-checked"):
         if assessment.devices_used < assessment.resolved.cluster.devices:
             tried.judge(change for change in site_changes(assessment) if change.kind == WHOLE)

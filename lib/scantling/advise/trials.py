@@ -82,7 +82,8 @@ class Tried:
 
 # the assessment after fields are set, in a space and like another: the other is kept, so that its
 # number stays its own
-_Answers = dict[tuple[str, int, int], tuple[Assessment | None, Assessment | None]]
+_Key = tuple[str, int, int]
+_Answers = dict[_Key, tuple[Assessment | None, Assessment | None]]
 
 
 class Trials:
@@ -115,7 +116,7 @@ class Trials:
     def _after(
         self, fields: Mapping[str, Any], space: Space, like: Assessment | None
     ) -> Assessment | None:
-        asked = dumps(fields, sort_keys=True), id(space), id(like)
+        asked = _asked(fields, space, like)
         if asked not in self._answers:
             answer = changed(self.assessment.design, fields, space=space, like=like)
             self._answers[asked] = answer, like
@@ -144,6 +145,11 @@ class Trials:
         """Every one of the changes, assessed."""
         return tuple(self.tried(change) for change in changes)
 
+    def known(self, row: Tried) -> Tried:
+        """A row in the whole space where it has been looked at there, else as it is."""
+        whole = self._answers.get(_asked(row.change.set, DEFAULT, self.assessment))
+        return row if whole is None else Tried(change=row.change, after=whole[0])
+
     def verified(self, rows: Iterable[Tried], most: int | None = None) -> list[Tried]:
         """The first `most` rows that hold in the whole space too, as long as WORK lasts twice."""
         return [*islice(self._holding(rows), most)]
@@ -160,3 +166,8 @@ class Trials:
 
     def __iter__(self) -> Iterator[Tried]:
         return iter(self.seen.values())
+
+
+def _asked(fields: Mapping[str, Any], space: Space, like: Assessment | None) -> _Key:
+    """The key of an answer."""
+    return dumps(fields, sort_keys=True), id(space), id(like)

@@ -3,8 +3,10 @@ what the last move did. Each also stands alone (`widgets`)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar
 
+from scantling.advise.trials import Trials
 from scantling.base.errors import DesignError, closest
 from scantling.design.design import Design
 from scantling.design.methods import is_posttraining
@@ -27,7 +29,7 @@ from .session import Fields, Moment, Session
 _FIRST = "Move an input or take a change: this line tells what it did, and what takes most then."
 _TRIES = "Moves that might help are being tried."
 _FORMULAS = "Each part with its formula"
-_IDLE_S = 1.5  # without a change, until moves are tried
+_IDLE_S = 1.0  # after the advice, until moves are tried
 
 
 # ---------------------------------------------------------------- inputs
@@ -304,32 +306,37 @@ class StoryPane(Pane):
         self._suggest()
 
     def _suggest(self) -> None:
-        """Try moves once nothing has changed for a while, where somebody looks."""
+        """Try moves once nothing has changed for a while, where somebody looks, after the advice:
+        what it says leads."""
         if self._timer is not None:
             self._timer.cancel()
-        page = self.root.page
-        if self.session.now.tuned is None and page is not None and page.seen:
+        now, page = self.session.now, self.root.page
+        if now.tuned is None and now.advised and page is not None and page.seen:
             self._timer = in_background(self._try_moves(), _IDLE_S)
 
     def _try_moves(self) -> Iterator[None]:
-        trials, moment = [], self.session.now
+        moment = self.session.now
+        trials = Trials(moment.assessment, moment.trials)
+        moves: list[story.Suggestion] = []
+        steps = chain(
+            map(trials.tried, story.moves(moment)),
+            map(moves.append, story.suggested(moment, trials)),
+        )
         try:
-            for trial in story.trials(self.session.judge, moment):
+            for _ in steps:
                 if self.session.now is not moment:
                     return
                 if self.session.moving:
                     self._moment = None  # tried from the start once it is let go
                     return
-                trials.append(trial)
                 yield
-            moves = story.suggested(moment, trials)
         except Exception as error:  # shown on the desk, which goes on
             self.session.report(error)
             self.session.notify()
             self.waits.value = ""
         else:
             if self.session.now is moment:
-                self.waits.value = story.none_helps(moment, len(trials))
+                self.waits.value = story.none_helps(moment, len(trials.seen))
                 self.offer(moves)
 
     def offer(self, moves: Iterable[tuple[str, str, Fields]]) -> None:

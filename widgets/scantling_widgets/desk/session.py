@@ -16,6 +16,7 @@ from typing import Any
 
 import scantling
 import traitlets
+from scantling.advise.trials import Trials
 from scantling.api import Assessment
 from scantling.base.errors import DesignError
 from scantling.base.records import record
@@ -27,10 +28,11 @@ from scantling.plans.space import COARSE
 from scantling.verdict.result import Result
 from scantling_posttrain.answering import posttrain
 from scantling_posttrain.posttrained import Posttrained
+from scantling_site.promise import assessment_json
 
 from .. import shipped_files
 from . import link
-from .background import in_background
+from .background import Waiting, in_background
 
 Answer = Assessment | Posttrained  # of a design that trains from the start, or tunes a model
 Judge = Callable[[Design, bool], Answer]  # of a design, and whether quickly
@@ -39,8 +41,7 @@ Openable = Design | str | Path  # a design, the path of its file, or its link
 
 _UNDO_STEPS = 200
 _SLOW_S = 0.06  # a full search that takes longer waits until the control is let go
-_MANY_PLANS = 100_000  # legal plans of a design whose advice, a dozen further searches, comes later
-_ADVICE_S = 0.4  # without a change, until advice that comes later is worked out
+_ADVICE_S = 0.4  # without a change, until advice, a dozen further searches, is worked out
 _OF_TRAINER = ("job.seq_len", "job.global_batch")  # fields that a tuned design may leave out
 _ONE_MOVE_S = 0.8  # changes of one field closer together than this are one step: a drag, not forty
 
@@ -56,6 +57,7 @@ class Moment:
     figures: Result
     quick: bool = False  # from a coarse search, while a control is being dragged
     advised: bool = True  # or advice is still worked out
+    trials: Trials | None = None  # changes that the advice has tried
 
     @property
     def tuned(self) -> Posttrained | None:
@@ -99,11 +101,12 @@ def assess(design: Design, quick: bool = False) -> Answer:
     return scantling.assess(design, space=COARSE) if quick else scantling.assess(design)
 
 
-def figures_of(result: Answer, advice: bool = True) -> Result:
-    """An answer as plain data; that to a tuned model always has its advice."""
+def figures_of(result: Answer, advice: bool = True, trials: Trials | None = None) -> Result:
+    """An answer as plain data; that to a tuned model always has its advice. `trials`: changes of
+    the design that were tried already, or are tried again later."""
     if isinstance(result, Posttrained):
         return result.as_dict()
-    return result.as_dict(advice=advice)
+    return assessment_json(result, advice, trials)
 
 
 def resolved_of(result: Answer) -> Resolved:
@@ -113,15 +116,6 @@ def resolved_of(result: Answer) -> Resolved:
         return result.resolved
     taken = {one.field: one.value for one in result.assumed if one.field in _OF_TRAINER}
     return prepare(untuned(result.design).change(taken))
-
-
-def _advice_takes_long(result: Answer) -> bool:
-    """Whether advice is worked out after the figures are shown: each of its changes is a search."""
-    if isinstance(result, Posttrained):
-        return False
-    if not result.phases:
-        return result.resolved.model.experts > 0
-    return sum(one.search.legal for one in result.phases) > _MANY_PLANS
 
 
 def open_design(design: Openable | None) -> Design:
@@ -174,7 +168,8 @@ class Session(traitlets.HasTraits):
         self._future: deque[Design] = deque()
         self._pending: Fields = {}
         self._last, self._full_s = ("", 0.0), 0.0
-        self._advising = False
+        self._advice_waits: Waiting | None = None
+        self._one_advice = threading.Lock()
         # a control is being dragged: what is costly to draw may wait until it is let go
         self.moving = False
         self.kept: list[Kept] = []
@@ -193,7 +188,7 @@ class Session(traitlets.HasTraits):
         self.set_trait("computing", True)
         try:
             result = self.judge(design, quick)
-            advised = not quick and not _advice_takes_long(result)
+            advised = isinstance(result, Posttrained)  # which has it at hand
             figures = figures_of(result, advised)
             resolved = resolved_of(result)
         finally:
@@ -346,33 +341,45 @@ class Session(traitlets.HasTraits):
         self._advise_soon()
 
     def _advise_soon(self) -> None:
-        """See to the advice of a design that stands without it."""
-        if not (self.now.advised or self.now.quick or self._advising):
-            self._advising = True
-            in_background(self._advise(), _ADVICE_S)
+        """See to the advice of a design that stands without it, once nothing has changed for a
+        while."""
+        if self._advice_waits is not None:
+            self._advice_waits.cancel()
+        if not (self.now.advised or self.now.quick):
+            self._advice_waits = in_background(self._advising(), _ADVICE_S)
 
-    def _advise(self) -> Iterator[None]:
-        """Work out the advice for the design on the desk, which stands without it; of one that came
-        meanwhile, too."""
-        while self._advising:
+    def _advising(self) -> Iterator[None]:
+        self.advise()
+        yield
+
+    def advise(self) -> None:
+        """Work out the advice for the design on the desk, which stands without it."""
+        with self._one_advice:
             moment = self.now
+            if moment.advised or moment.quick:
+                return
+            trials = None
             try:
-                figures = figures_of(moment.result)
+                trials = Trials(moment.assessment)
+                figures = figures_of(moment.result, trials=trials)
             except Exception as error:  # shown on the desk, which goes on without advice
                 self.report(error)
                 figures = moment.figures
-            with self.lock:
-                if self.now is moment:
-                    self._replace_moment(moment, replace(moment, figures=figures, advised=True))
-                    self.notify()
-                self._advising = not (self.now.advised or self.now.quick)
-            yield
+        with self.lock:
+            if self.now is moment:
+                advised = replace(moment, figures=figures, advised=True, trials=trials)
+                self._replace_moment(moment, advised)
+                self.notify()
 
     def _replace_moment(self, old: Moment, new: Moment) -> None:
         """Put the same design, with advice, wherever it stood without."""
         self.now = new
         self.first = new if self.first is old else self.first
         self.before = new if self.before is old else self.before
+        for i, kept in enumerate(self.kept):
+            if kept.figures is old.figures:
+                self.kept[i] = replace(kept, figures=new.figures)
+                self.reference = self.kept[i] if self.reference is kept else self.reference
 
     @property
     def can_undo(self) -> bool:

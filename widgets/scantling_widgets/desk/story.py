@@ -1,22 +1,25 @@
 """What a move did, in one sentence, and the moves that are worth trying next."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from math import inf, isclose
 from typing import Any, NamedTuple
 
 from scantling.advise import candidates, comparison
+from scantling.advise.changes import Change
+from scantling.advise.trials import Trials
 from scantling.base.show import is_number, params, several
 from scantling.catalogue.words import StepPart
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
+from scantling.verdict.assessment import Assessment
 from scantling.verdict.result import FigureKey, Result, figure, figure_texts
 from scantling.verdict.verdicts import met
 
 from ..charts.palette import STEP
 from ..quantity_texts import fits, plain, share, show
 from .controls import control_of, label_of
-from .session import Fields, Judge, Moment
-from .studies import assessed
+from .session import Fields, Moment
 
 # parts of the step that are the model's own arithmetic
 _ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
@@ -37,14 +40,6 @@ class Bottleneck(NamedTuple):
 
     name: str
     share: float  # of the step
-
-
-class Trial(NamedTuple):
-    """A change of the design, and what then comes of it."""
-
-    text: str
-    fields: Fields
-    figures: Figures
 
 
 class Suggestion(NamedTuple):
@@ -127,77 +122,75 @@ def _figures(before: Figures, now: Figures) -> str:
     return ", ".join(moved) or "no headline figure moves"
 
 
-def trials(judge: Judge, moment: Moment) -> Iterator[Trial]:
+def moves(moment: Moment) -> Iterator[Change]:
     """The changes that a planner would try on a design that meets its constraints: half and twice
-    the devices, and those of the library."""
-    known = [(change.text, change.set) for change in candidates.site_changes(moment.assessment)]
-    for text, fields in (*_scaled(moment.resolved.cluster), *known[:_MOST_TRIED]):
-        after = assessed(judge, moment.design, fields)
-        if after is not None:
-            yield Trial(text, fields, after)
+    the devices, and those of the library; none on another, whose nearest fixes are known."""
+    if moment.assessment.met:
+        yield from _scaled(moment.resolved.cluster)
+        yield from islice(candidates.site_changes(moment.assessment), _MOST_TRIED)
 
 
-def _scaled(cluster: Cluster) -> Iterator[tuple[str, Fields]]:
+def _scaled(cluster: Cluster) -> Iterator[Change]:
     """Half and twice the devices, in whole nodes."""
     node = cluster.devices_per_node
-    half = max(1, int(cluster.devices * 0.5 / node)) * node
-    yield f"half the devices, {half:,}", {"cluster.devices": half}
-    twice = max(1, int(cluster.devices * 2 / node)) * node
-    yield f"twice the devices, {twice:,}", {"cluster.devices": twice}
+    for text, times in (("half the devices", 0.5), ("twice the devices", 2)):
+        count = max(1, int(cluster.devices * times / node)) * node
+        yield Change(effort=3, text=f"{text}, {count:,}", set={"cluster.devices": count})
 
 
-def suggested(moment: Moment, judged: Sequence[Trial]) -> list[Suggestion]:
+def suggested(moment: Moment, trials: Trials) -> Iterator[Suggestion]:
     """At most three moves: of an unmet design its nearest fixes, else the one that costs least, the
-    one that ends first and the one with another bottleneck."""
-    figures = moment.figures
-    if not met(str(figures.get("verdict"))):
-        fixes = [f for f in figures["nearest_fixes"] if f.get("set")][:3]
-        return [Suggestion("Mend", _effect(f["change"], f), f["set"]) for f in fixes]
-    own = bottleneck(figures)
+    one that ends first and the one with another bottleneck, each held to the whole space of plans
+    before it is said."""
+    now = moment.assessment
+    if not now.met:
+        fixes = [f for f in moment.figures["nearest_fixes"] if f.get("set")][:3]
+        yield from (Suggestion("Mend", _effect(f["change"], f), f["set"]) for f in fixes)
+        return
+    own = bottleneck(now.headline())
     if own is None:
-        return []
-    good = [trial for trial in judged if met(str(trial.figures.get("verdict")))]
-    out = []
+        return
+    good = [t for t in trials if t.feasible]
 
-    def take(name: str, best: Trial | None) -> None:
-        if best is not None:
-            good.remove(best)
-            out.append(Suggestion(name, _effect(best.text, best.figures), best.fields))
+    def cheaper(after: Assessment, before: Assessment) -> bool:
+        return _cost(after) < _cost(before)
 
-    take("Cheaper", _least(good, _cost, figure(figures, "cost_usd") or 0.0))
-    take("Sooner", _least(good, _duration, _duration(figures)))
-    others = [trial for trial in good if _moves_on(trial.figures, own)]
-    take("Another bottleneck", _least(others, _step, inf))
-    return out
+    def sooner(after: Assessment, before: Assessment) -> bool:
+        return _duration(after) < _duration(before)
+
+    def elsewhere(after: Assessment, before: Assessment) -> bool:
+        part = bottleneck(after.headline())
+        return part is not None and part.name != own.name
+
+    wanted = (
+        ("Cheaper", _cost, cheaper),
+        ("Sooner", _duration, sooner),
+        ("Another bottleneck", _step, elsewhere),
+    )
+    for name, score, better in wanted:
+        able = [t for t in good if better(t.result, trials.before)]
+        for row in sorted(able, key=lambda t: score(trials.known(t).result)):
+            whole = next(iter(trials.verified([row])), None)
+            if whole is not None and better(whole.result, now):
+                good.remove(row)
+                effect = _effect(row.change.text, whole.fix())
+                yield Suggestion(name, effect, row.change.set)
+                break
 
 
-def _cost(figures: Figures) -> float:
+def _cost(a: Assessment) -> float:
     """[USD]; what has no price costs more than anything."""
-    return float(figure(figures, "cost_usd") or inf)
+    return float(a.cost_usd or inf)
 
 
-def _duration(figures: Figures) -> float:
+def _duration(a: Assessment) -> float:
     """Days, or seconds of a step where the design names no tokens."""
-    return float(figure(figures, "days") or figures["step_s"])
+    return float(a.days or a.step_s)
 
 
-def _step(figures: Figures) -> float:
+def _step(a: Assessment) -> float:
     """[s]"""
-    return float(figures["step_s"])
-
-
-def _moves_on(figures: Figures, own: Bottleneck) -> bool:
-    """Whether another part of the step is the bottleneck."""
-    part = bottleneck(figures)
-    return part is not None and part.name != own.name
-
-
-def _least(
-    judged: Sequence[Trial], score: Callable[[Figures], float], below: float
-) -> Trial | None:
-    """The trial with the least score, where one lies below a limit."""
-    able = [trial for trial in judged if score(trial.figures) < below]
-    return min(able, key=lambda trial: score(trial.figures), default=None)
+    return float(a.step_s)
 
 
 def none_helps(moment: Moment, tried: int) -> str:
