@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from .browsing import PATIENCE_MS
+
 pytestmark = pytest.mark.browser
 # sentences of one line and of four, with a button to press and without, and a longer title
 MOVES = (
@@ -13,6 +15,7 @@ MOVES = (
     ("job.global_batch", "ArrowLeft"),
     ("job.seq_len", "ArrowRight"),
 )
+ADVISED = "() => !document.querySelector('.sd-line').textContent.includes('worked out')"
 HEIGHTS = """() => Object.fromEntries(
   ['.sd-head', '.sd-strip-host', '.sd-message', '.sd-tale'].map(
     name => [name, Math.round(document.querySelector(`.sd-desk ${name}`).offsetHeight)]))"""
@@ -22,11 +25,14 @@ HEIGHTS = """() => Object.fromEntries(
 def test_a_move_of_a_slider_moves_nothing_below(voila, visitor, width):
     desk = visitor(voila.url)
     desk.page.set_viewport_size({"width": width, "height": 900})
+    desk.page.wait_for_function(ADVISED, timeout=PATIENCE_MS)
     desk.page.wait_for_timeout(300)
     opened, line = desk.page.evaluate(HEIGHTS), desk.page.locator(".sd-line")
     lengths = [len(line.inner_text())]
     for field, key in MOVES:
         desk.press(field, key)
-        lengths.append(len(line.inner_text()))
         assert desk.page.evaluate(HEIGHTS) == opened, (field, key)
+        desk.page.wait_for_function(ADVISED, timeout=PATIENCE_MS)
+        lengths.append(len(line.inner_text()))
+        assert desk.page.evaluate(HEIGHTS) == opened, (field, key, "advised")
     assert max(lengths) > 2 * min(lengths), "short sentences and long ones"
