@@ -12,9 +12,12 @@ import sys
 import pytest
 from scantling import catalogue
 from scantling.base.errors import DesignError
+from scantling.base.files import csv_rows
 from scantling.catalogue.listing import listing
 from scantling.catalogue.load import VERIFIED, CatalogueError, filled
+from scantling.catalogue.models.entries import entries
 from scantling.catalogue.rows import Optimizer
+from scantling.catalogue.words import TOPOLOGIES
 
 FILES = sorted({c["file"] for c in catalogue.columns()})
 KEYS = {
@@ -121,6 +124,25 @@ def test_rows_point_at_rows_that_exist():
         assert p.unit == "USD/device-hour"
         assert not math.isnan(p.middle)
         assert "recall" not in p.source, p.item
+    for f in fabrics.values():
+        assert f.usual_topology in ("", *TOPOLOGIES), f.id
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("collective_bench", "accelerator"),
+        ("gemm_points", "accelerator"),
+        ("published_memory", "accelerator"),
+        ("published_plans", "chip"),
+        ("published_plans", "model"),
+        ("published_runs", "accelerator"),
+    ],
+)
+def test_a_measured_row_names_what_the_catalogue_has(table, column):
+    """A row of another name would be left out of the fits in silence."""
+    known = entries() if column == "model" else catalogue.accelerators()
+    assert {row[column] for row in csv_rows(catalogue.HERE / f"{table}.csv")} <= known.keys()
 
 
 # fp8 is twice bf16 on the same silicon. The exceptions, with the reason of each.

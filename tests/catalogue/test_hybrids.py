@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scantling as sc
 from hypothesis import given, strategies as st
+from scantling import catalogue
 from scantling.advise.fixes import tries
 from scantling.base.errors import DesignError
 from scantling.base.files import csv_rows
@@ -28,6 +29,7 @@ from scantling.catalogue.models.shape import (
 HERE = Path(__file__).parents[1] / "published/hf-hybrid"
 COUNTED = csv_rows(HERE / "params.csv")
 FLOPS = csv_rows(HERE / "flops.csv")
+SHIPPED = sorted((catalogue.HERE / "hf").glob("*.json"))
 # where the counter takes Mamba's inner width as 2 x hidden, or the gates of another model
 OTHER_TERMS = ("nemotron-3-nano-30b-a3b", "nemotron-3.5-lightning-30b-a3b", "nemotron-h-4b")
 OTHER_TERMS += ("kimi-linear-48b-a3b",)
@@ -45,6 +47,12 @@ def test_counts_equal_the_librarys(row):
     assert count.total == int(row["total"])
     assert not row["active"] or count.active == int(row["active"])
     assert not (row["mtp"] and model.mtp_layers) or count.mtp == int(row["mtp"])
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
+def test_configs_of_measured_runs_are_those_that_are_counted(path):
+    """Published runs name the files of the catalogue; the counts above hold these."""
+    assert json.loads(path.read_text()) == json.loads((HERE / "configs" / path.name).read_text())
 
 
 @pytest.mark.parametrize("row", FLOPS, ids=[f"{row['id']}-{row['seq_len']}" for row in FLOPS])
