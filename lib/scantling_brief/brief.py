@@ -13,7 +13,7 @@ from scantling.base.records import Lines
 from scantling.base.units import GB, GBIT, HOUR_S, TERA
 from scantling.catalogue.models.entries import entry
 from scantling.catalogue.models.shape import parameters
-from scantling.catalogue.words import POLICIES, ROLLOUT_ENGINES, Axis, Method
+from scantling.catalogue.words import ADAPTED, POLICIES, ROLLOUT_ENGINES, Axis, Method
 from scantling.endure.failures import rate_of_mtbf
 
 from .decisive import (
@@ -28,9 +28,9 @@ from .decisive import (
 from .grammar import scan
 from .line import Question, Reading
 from .machine import choose_accelerator, choose_fabric
-from .notes import FACTS, Asked, Clash, Either, Notes
+from .notes import FACTS, WITHOUT, Asked, Clash, Either, Notes
 from .question_commands import OF_TUNING, question_of
-from .readers import Chip
+from .readers import Chip, in_thousands
 from .topics import Topic
 
 _wrong = partial(DesignError, "text")
@@ -49,10 +49,12 @@ _COMMANDS = (
 )
 FEWEST_PARAMETERS = 1e6  # that are active: fewer are experts
 SHORTEST_RUN_DAYS = 1 / 48  # half an hour: less is a step's, a save's, a restart's
+_OF_WHAT = "days of the run, or how long the machine is kept?"
 LONGEST_RUN_DAYS = 366.0  # above a year a span is that of a lease, or of a machine that is owned
 DEAREST_DEVICE = 20.0  # [USD/h]: above all offers of the catalogue for one device
 MOST_OF_EACH = 32  # sequences of a device's batch, as trainers are set
 SHORTEST = 64  # tokens of a sequence: fewer are sequences
+LONGEST_ALONE = 2**16  # tokens that nobody trains a model on: those of a sequence
 FEWEST_TOKENS = 1e6  # of a run: fewer are those of a sequence
 
 
@@ -84,6 +86,8 @@ def read_brief(text: str) -> Reading:
     _offload(notes)
     _trillions(notes)
     _tokens(notes)
+    _owned(notes)
+    _worth(notes)
     _questions_unread(notes)
     question = question_of(notes)
     _of_tuning(notes, question)
@@ -114,7 +118,7 @@ def _clashes(notes: Notes) -> None:
 
 def _holds_something(notes: Notes) -> None:
     """Raises DesignError for a line without anything of a design."""
-    if not notes.fields and not notes.facts:
+    if not notes.fields and not notes.facts.keys() - {"behind"}:
         raise _wrong(
             allowed="a model, a machine or a job, " + _EXAMPLE, problem="holds nothing of a design"
         )
@@ -152,7 +156,8 @@ def _rank(notes: Notes) -> None:
     if rank is None:
         return
     words = notes.words["adapter_rank"]
-    if notes.fields.get("job.method") in (Method.LORA, Method.QLORA):
+    of_adapters = notes.fields.get("job.method") in ADAPTED
+    if of_adapters or "job.adapter.base_bits" in notes.fields:
         notes.set("job.adapter.rank", rank, words)
     else:
         notes.ask(words, "a rank of adapters, or of the launch?", ("job.adapter.rank",))
@@ -279,6 +284,58 @@ def _rates(notes: Notes, text: str) -> None:
         words["mfu"] = words["tflops"]
 
 
+_NOT_BESIDE = "compared with what? `scantling sweep` sets values beside each other"
+_SENTENCE = re.compile(r"[?!;]|\.(?=\s|$)")
+
+
+def _worth(notes: Notes) -> None:
+    """Whether something is worth it is seen in a run with it and in one without: of a setting
+    against what a plan has without it, of a chip in a rack against the same one in a node, of
+    another chip against all others."""
+    asked = next((q for q in notes.questions if q.topic is Topic.WORTH), None)
+    if asked is None or notes.either:
+        return
+    ends = [0, *(end.start() for end in _SENTENCE.finditer(notes.text)), len(notes.text)]
+    last = next(end for end in ends if end > asked.place)
+    first = max(end for end in ends if end <= asked.place)
+    behind = notes.facts["behind"]
+    inside = range(asked.place, last) if behind else range(first, asked.place)
+    found = {
+        notes.places.get(_PLACED.get(path, path)): path
+        for path in (*WITHOUT, _CHIP)
+        if path in notes.fields
+    }
+    places = [place for place in found if place is not None and place in inside]
+    if not places:
+        if behind or "worth" in asked.words.lower():
+            words = notes.text[asked.place : last] if behind else asked.words
+            notes.ask(" ".join(words.split())[:LONGEST_QUOTE], _NOT_BESIDE)
+        return
+    path = found[(min if behind else max)(places)]
+    value = notes.fields[path]
+    other = _same_die(value) if path == _CHIP else WITHOUT[path]
+    if other is not None and other != value:
+        notes.either.append(Either(path, other, asked.words))
+    elif path == _CHIP:
+        notes.questions.append(Asked(Topic.CHIP, asked.words))
+    else:
+        notes.ask(asked.words, _NOT_BESIDE)
+
+
+_CHIP = "cluster.accelerator"
+_PLACED = {_CHIP: "accelerator"}  # the fact that a field is worked out from
+
+
+def _same_die(id: str) -> str | None:
+    """The chip of the same die in a node, of one in a rack."""
+    if id not in catalogue.accelerators():
+        return None
+    chip = catalogue.accelerator(id)
+    rows = catalogue.accelerators().values()
+    smaller = (row for row in rows if row.scale_up_domain < chip.scale_up_domain)
+    return next((row.id for row in smaller if row.die and row.die == chip.die), None)
+
+
 def _questions_unread(notes: Notes) -> None:
     """A question that no rule reads is asked about: the assessment would answer another. Whether a
     plan can be carried out is what the assessment says."""
@@ -292,6 +349,9 @@ def _questions_unread(notes: Notes) -> None:
 
 
 _WHY_SLOW = re.compile(r"why|slow|bottleneck|improve|optimi[sz]e|speed", re.IGNORECASE)
+_WISHED = re.compile(
+    r"\b(?:needs?|wants?|target|at least|goal|require\w*|minimum|hope|aim)\b", re.IGNORECASE
+)
 _HOW_FAST = "how fast does it run (one of the fields of measured)?"
 _FIGURES = ("measured.mfu", "measured.step_s", "measured.tokens_per_s_per_device")
 
@@ -300,6 +360,9 @@ def _slow_unmeasured(notes: Notes) -> None:
     """Why a run is slow can only be said of one whose speed is stated."""
     topics = {asked.topic: asked.words for asked in notes.questions}
     measured = any(path.startswith("measured.") for path in notes.fields)
+    path = "measured.tokens_per_s_per_device"
+    if path in notes.fields and _WISHED.search(notes.text) and not _RUNS.search(notes.text):
+        _leave_open(notes, path, "is this speed asked for, or was it measured?", (path,))
     if not measured and topics.keys() == {Topic.SLOW} and _WHY_SLOW.search(topics[Topic.SLOW]):
         notes.ask(topics[Topic.SLOW], _HOW_FAST, _FIGURES)
 
@@ -338,9 +401,7 @@ def _tokens(notes: Notes) -> None:
         path = "constraints.deadline_days"
         _leave_open(notes, path, "a time of the run, or of something else?", (path,))
     elif days is not None and days > LONGEST_RUN_DAYS:
-        _leave_open(
-            notes, "constraints.deadline_days", "days of the run, or how long the machine is kept?"
-        )
+        _leave_open(notes, "constraints.deadline_days", _OF_WHAT)
     if "alike" in facts:
         words = notes.words["alike"]
         if _is_sized(fields):
@@ -349,6 +410,14 @@ def _tokens(notes: Notes) -> None:
             notes.ask(words, NO_MODEL, near_models(str(facts["alike"]), 0.4))
     in_sequences = "tokens of a sequence (job.seq_len), or sequences (plan.micro_batch)?"
     _ask_if_below(notes, "job.seq_len", SHORTEST, in_sequences)
+    tokens = fields.get("job.tokens", FEWEST_TOKENS)
+    if SHORTEST <= tokens <= LONGEST_ALONE and "job.seq_len" not in fields:
+        words = notes.words["job.tokens"]
+        _take_back(notes, "job.tokens")
+        thousands = re.match(r"(\d+)\s?k", words, re.IGNORECASE)
+        if thousands:
+            tokens = in_thousands(int(thousands[1]))
+        notes.set("job.seq_len", int(tokens), words, "too few for a run: those of a sequence")
     of_a_sequence = "tokens of the run (job.tokens), or of a sequence (job.seq_len)?"
     _ask_if_below(notes, "job.tokens", FEWEST_TOKENS, of_a_sequence)
 
@@ -394,6 +463,18 @@ def _trillions(notes: Notes) -> None:
 def _is_sized(fields: Mapping[str, Any]) -> bool:
     """Whether a model is named, or its size or layers are said."""
     return bool(fields.keys() & {"model", "model.like", "model.size", "model.layers"})
+
+
+def _owned(notes: Notes) -> None:
+    """Years that a machine is written off over, beside its price; they are asked about without."""
+    path = "prices.owned.years"
+    bought = "prices.owned.capex_usd" in notes.fields
+    if "years" in notes.facts and bought:
+        notes.set(path, notes.facts["years"], notes.words["years"], "written off over")
+    elif "years" in notes.facts:
+        notes.ask(notes.words["years"], _OF_WHAT, ("constraints.deadline_days",))
+    elif path in notes.fields and not bought:
+        _leave_open(notes, path, "what did the machine cost (prices.owned.capex_usd)?")
 
 
 def _steps(notes: Notes, steps: int) -> None:
@@ -537,14 +618,9 @@ def _failures(notes: Notes) -> None:
     notes.set("reliability.failures_per_1000_node_days", rate, words, why)
 
 
-_WORTH = ("worth", "be worth")
-
-
 def _alternatives(notes: Notes) -> None:
     """What an or sets beside: rows of the catalogue in place of words."""
     either = []
-    if notes.either:  # what is worth more is seen beside it
-        notes.unread[:] = [u for u in notes.unread if not u.words.lower().startswith(_WORTH)]
     for path, value, words in notes.either:
         if path == "accelerator" and isinstance(value, Chip):
             choice = choose_accelerator(value, notes.facts.get("nvlink"))
@@ -558,6 +634,9 @@ def _alternatives(notes: Notes) -> None:
                 either.append(Either("cluster.scale_out", id, words))
             except DesignError:
                 notes.ask(words, "which network of this kind is it (cluster.scale_out)?")
+        elif path == "rate":
+            fabric = choose_fabric(notes.facts.get("fabric"), value, "port", _per_node(notes) or 8)
+            either.append(Either("cluster.scale_out", fabric["scale_out"], words))
         elif path == "nodes" and (per_node := _per_node(notes)) is not None:
             either.append(Either("cluster.devices", value * per_node, words))
         elif path in FACTS:

@@ -8,7 +8,7 @@ from scantling import catalogue
 from scantling.base.records import Lines
 from scantling.catalogue.models.entries import entries
 
-from .idle import idle, organisations, turning, words_beside
+from .idle import is_idle, organisations, turning, words_beside
 from .notes import TURNED, UNUSED, Notes
 from .spelling import HAN
 from .topics import Topic
@@ -65,11 +65,15 @@ def ask_about_rest(notes: Notes) -> None:
         ]
         if read.why == UNUSED and words:
             notes.ask(read.words, *_question(read.words))
-        elif read.why == TURNED and set(map(str.lower, words)) - idle() - turning():
+        elif read.why == TURNED and not all(map(_says_nothing, map(str.lower, words))):
             notes.ask(read.words, TURNED)
         else:
             kept.append(read)
     notes.ignored[:] = kept
+
+
+def _says_nothing(word: str) -> bool:
+    return is_idle(word) or word in turning()
 
 
 def _decides(words: str) -> bool:

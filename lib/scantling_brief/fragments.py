@@ -104,7 +104,7 @@ GROUP = r"(?:nodes?|hosts?|servers?|machines?|box(?:es)?|systems|instances?|tray
 # from a count of nodes to what each holds: 4 nodes, each with 8 ...
 EACH_HOLDS = (
     rf"(?:\s*[,:(]?\s*(?:(?:and\s+|where\s+)?each(?:\s+(?:one|of\s+(?:them|which)|{GROUP}))?\s+)?"
-    r"(?:of|with|w/|having|has|have|holding|containing|contains|running|at|x|×|\*)?\s*(?:each\s+)?)"
+    r"(?:of|with|w/|having|has|have|holding|containing|contains|running|at|à|a(?=\s+\d)|x|×|\*)?\s*(?:each\s+)?)"
 )
 # a device, as a rank of the training: per GPU, on each card
 PER_DEVICE = (

@@ -12,7 +12,7 @@ from scantling.design.line_reading import Read
 
 from .decisive import ask_about
 from .fragments import ACCELERATOR, FAMILY, GROUP, TIMES, whole_in
-from .idle import idle, turning
+from .idle import is_idle, turning
 from .match import Match
 from .notes import NEGATED, TURNED, UNUSED, Notes
 from .open_questions import asked_without_answer
@@ -25,8 +25,9 @@ from .rules_model import MODEL
 from .rules_questions import QUESTIONS
 from .rules_tuning import TUNING
 from .spelling import in_english
+from .topics import Topic
 
-_GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*@•·–—~≈?!-]+")
+_GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*•·–—~≈→?!-]+")
 _CLAUSE = re.compile(r"[,;:?!\n]|\.\s")  # where the reach of a negation ends
 # up to a size that a name ends in, as in MPT-30B
 _WORD = re.compile(r"(?:(?!-\d+(?:\.\d+)?[bB]\b)[^\s,;()\[\]\"“”|?!])+")
@@ -95,6 +96,31 @@ _COUNT = re.compile(
 )
 
 
+_UNITS = dict(zip(_NUMBERS[:19], range(1, 20), strict=True))
+_TENS = {
+    word: 10 * i
+    for i, word in enumerate(
+        ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"), 2
+    )
+}
+_ONES = "|".join(_NUMBERS[:9])
+_BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-]+(?:{_ONES})\b)?|{'|'.join(_NUMBERS[9:19])})"
+# sixty-four, a hundred, five hundred and twelve
+_SPELT = re.compile(
+    rf"\b(?:(?P<hundreds>an?|{_ONES})\s+hundred(?:\s+(?:and\s+)?(?P<rest>{_BELOW_100}|{_ONES}))?"
+    rf"|(?P<below>(?:{'|'.join(_TENS)})(?:[\s-]+(?:{_ONES}))?))\b(?=[\s-]+[a-z\d])",
+    re.IGNORECASE,
+)
+
+
+def _in_digits(match: re.Match[str]) -> str:
+    """A number in words below a thousand."""
+    words = re.split(r"[\s-]+", (match["below"] or match["rest"] or "").lower())
+    value = sum(_UNITS.get(word, 0) + _TENS.get(word, 0) for word in words)
+    hundreds = (match["hundreds"] or "").lower()
+    return str(value + 100 * (_UNITS.get(hundreds, 1) if hundreds else 0))
+
+
 @cache
 def rules() -> tuple[Rule, ...]:
     """Catalogue models by their ids, written with spaces, dots or dashes; the sentences; software
@@ -151,7 +177,9 @@ def in_digits(text: str) -> str:
     text = re.sub(r"\bfat[\s-]trees?\b", "fat-tree", text, flags=re.IGNORECASE)
     text = _RECOMPUTE.sub(r"\1 \4 \2 \3 \4", text)
     text = _ARROW.sub(r"\1 versus ", text)
+    text = _FROM_TO.sub(r"\g<first>\g<unit> versus \g<last>\g<unit>", text)
     text = _UNIT_ONCE.sub(_with_units, text)
+    text = _SPELT.sub(_in_digits, text)
     text = _A_TIME.sub(r"\g<1>1", text)
     return _COUNT.sub(lambda match: digits.get(match[0].lower(), "1"), text)
 
@@ -184,6 +212,28 @@ _SPACES_BETWEEN = re.compile(
 _JOINED = re.compile(
     r"\b((?:tp|pp|dp|cp|ep|vpp)\d+)(?=(?:(?:tp|pp|dp|cp|ep|vpp)\d+)+\b)", re.IGNORECASE
 )
+# what makes a number no other one: about 900, ~5 h
+_NEARLY = re.compile(
+    r"[~≈]\s*(?=[$€£]?\d)|(?<!how\s)(?<!what\s)\b(?:about|around|roughly|approximately|approx\.?|circa|ca\.)\s+(?=[$€£]?\d)",
+    re.IGNORECASE,
+)
+_VS_EVERY = re.compile(r"\b(or|vs\.?|versus)\s+every\s+(?=\d)", re.IGNORECASE)
+_EVERY_ONE = re.compile(
+    r"\b((?:or|vs\.?|versus|checkpoint\w*|ckpts?|saves?|snapshots?)\s+every)(?=\s+(?:hour|day|minute)\b)",
+    re.IGNORECASE,
+)
+# from one value to another, with the unit behind the last: moving from 8k to 32k sequences
+_FROM_TO = re.compile(
+    rf"\b(?:moving|going|switching|changing|growing|scaling|extending|upgrading|stretching|raising|increasing|doubling)\s+(?:up\s+)?"
+    rf"from\s+(?P<first>\d+(?:\.\d+)?k?)\s+to\s+(?P<last>\d+(?:\.\d+)?k?)(?P<unit>\s?[x×]?\s?(?:sequences?|context|ctx|seq(?:uence)?\s+len(?:gth)?"
+    rf"|gpus|devices|nodes|chips|[bt]?\s?tokens?|{ACCELERATOR}))",
+    re.IGNORECASE,
+)
+# a count has no fraction: 10.000 H100
+_WHOLE_WITH_POINT = re.compile(
+    r"(?<![\w.,$€£])(\d{1,3})\.(000|\d{3})(?=\s*(?:[x×]\s*)?(?:[a-z]{1,3}\d{2,3}|gpus?\b|cards?\b|devices\b|nodes?\b))",
+    re.IGNORECASE,
+)
 _HALF = re.compile(r"\bhalf\s+an?\s+(year|month|week|day|quarter)\b", re.IGNORECASE)
 _HALVES = {"year": "6 months"}
 _FIRST_OPTION = re.compile(r"\b(?:option|variant|plan)\s+(?:a|1)\s*[:)]\s*", re.IGNORECASE)
@@ -199,6 +249,8 @@ def normalised(text: str) -> str:
         return f"e{match[1]}" if behind_number else f"1e{match[1]}"
 
     text = _POWER.sub(power, in_english(text))
+    text = _WHOLE_WITH_POINT.sub(r"\1\2", _NEARLY.sub("", text))
+    text = _VS_EVERY.sub(r"\1 ", _EVERY_ONE.sub(r"\1 1", text))
     text = _JOINED.sub(r"\1 ", text)
     text = _OPTION.sub(r" or ", _FIRST_OPTION.sub("", text))
     text = _HALF.sub(lambda half: _HALVES.get(half[1].lower(), f"0.5 {half[1]}"), text)
@@ -213,13 +265,14 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.notes = Notes()
+        self.notes = Notes(text=text)
         self.place = 0
         self.unused_to: int | None = None  # where the last word that no rule reads ends
         self.comparing = bool(_WHICH.search(text))  # whether an and joins two values
         self.unit_to: int | None = None  # where the unit of an alternative ends
         self.turned: int | None = None  # start of a negation or bound whose object has not come
         self.beside: int | None = None  # end of an alternative: what follows may belong to it
+        self.supposing = False  # whether a clause says what might be otherwise
         self.answered: list[tuple[int, int]] = []  # spans of questions and of alternatives
 
     def read(self) -> Notes:
@@ -231,6 +284,7 @@ class _Scanner:
                 self._word()
         if self.turned is not None:
             self._leave(self.text[self.turned :], TURNED)
+        self.notes.settle_supposed()
         self.notes.asking += asked_without_answer(self.text, self.answered)
         return self.notes
 
@@ -239,6 +293,8 @@ class _Scanner:
         if self.turned is not None and _CLAUSE.search(gap[0]):
             self._leave(self.text[self.turned : gap.start()], TURNED)
             self.turned = None
+        if self.supposing and self.notes.supposed and _CLAUSE.search(gap[0]):
+            self.supposing = False
         self.place = gap.end()
 
     def _follow(self) -> bool:
@@ -259,9 +315,14 @@ class _Scanner:
             self.place = off.end()
             return True
         either = len(self.notes.either)
+        self.notes.place = self.place
         if self.turned is None:
-            if not self._belongs(best, match_of_words):
+            if self._is_supposed(best, match_of_words):
+                self.answered.append(longest.span())
+            elif not self._belongs(best, match_of_words):
                 self.notes.follow(best, match_of_words)
+            if best.topic is Topic.CHANGED and "changed" not in self.notes.facts:
+                self.supposing = True
         else:
             self._turn(best, match_of_words, longest.end())
         if best.topic is not None or len(self.notes.either) > either:
@@ -269,6 +330,14 @@ class _Scanner:
         on = _ON.match(self.text, longest.end()) if best.sets else None
         self.place = on.end() if on else longest.end()
         return True
+
+    def _is_supposed(self, rule: Rule, match: Match) -> bool:
+        """Whether a match says what might be otherwise, or is one of several that are compared."""
+        if rule.topic is not None or rule.asks:
+            return False
+        if self.supposing:
+            return self.notes.suppose(rule, match)
+        return self.comparing and self.notes.alternative(rule, match, match.words)
 
     def _belongs(self, rule: Rule, match: Match) -> bool:
         """Whether a match behind an alternative, in the same clause, is another value of its own:
@@ -286,11 +355,14 @@ class _Scanner:
         self.turned = None
         word = words.split()[0].lower()
         joins = word in _JOINS
+        over = word == "over" and "behind" in self.notes.facts  # worth it over ...
         instead = word == "instead" and "?" in self.text  # a question compares the two
-        if (word in _OR_WORDS or joins or instead) and self.notes.alternative(rule, match, words):
+        if (word in _OR_WORDS or joins or instead or over) and self.notes.alternative(
+            rule, match, words
+        ):
             self.beside = end
             return
-        if joins:
+        if joins or self.supposing and word in ("instead", "rather"):
             self.notes.follow(rule, match)
             return
         if rule.topic is not None:
@@ -322,6 +394,11 @@ class _Scanner:
 
     def _unused(self, word: str, bare: str, end: int) -> None:
         """A word that no rule reads and that is not idle."""
+        if self.turned is None and _WHOLE.fullmatch(bare) and _LISTED.match(self.text, end):
+            scale = "k" if bare.endswith("k") else ""
+            if self.notes.other_number(float(bare.removesuffix("k")), word, scale):
+                self.answered.append((self.place, end))
+                return
         if self.turned is None:
             joins = (
                 self.unused_to is not None and not self.text[self.unused_to : self.place].strip()
@@ -338,9 +415,11 @@ class _Scanner:
         words = self._words(self.turned, end)
         self.turned = None
         number = _WHOLE.fullmatch(bare)
-        if number and words.split()[0].lower() in _OR_WORDS:
+        turned_by = words.split()[0].lower()
+        if number and (turned_by in _OR_WORDS or turned_by == "instead" and "?" in self.text):
             unit = _UNIT.match(self.text, end)
-            if self.notes.other_number(float(bare), words, unit[1].lower() if unit else ""):
+            said = "k" if bare.endswith("k") else unit[1].lower() if unit else ""
+            if self.notes.other_number(float(bare.removesuffix("k")), words, said):
                 self.answered.append((self.place, end))
                 self.unit_to = unit.end() if unit else None
                 return
@@ -374,7 +453,8 @@ _COMPARES = (
 )
 # a line that asks which is the better compares whatever an and joins
 _WHICH = re.compile(
-    r"\bwhich\b[^?.]*\b(?:better|faster|cheaper|suit\w*|best|prefer\w*|choose|pick)\b",
+    r"\bwhich\b[^?.]*\b(?:better|faster|cheaper|suit\w*|best|prefer\w*|choose|pick)\b"
+    r"|\b(?:compar(?:e|ing)|choose between|weigh\w*)\b|\b(?:options|offers|quotes)\s*:",
     re.IGNORECASE,
 )
 _JOINS = ("and", "to", "with", "by", "for")  # two values, where they are compared
@@ -391,7 +471,9 @@ _NOT = (
     "exclude",
     "nor",
 )
-_WHOLE = re.compile(r"\d+")
+# the second of several numbers: 2, 4 or 8
+_LISTED = re.compile(r"\s*(?:,\s*\d+k?\s*)*,?\s*(?:or|vs\.?|versus)\s+\d", re.IGNORECASE)
+_WHOLE = re.compile(r"\d+k?")
 _UNIT = re.compile(r"\s?([a-z]+)\b", re.IGNORECASE)
 # behind a setting: it is wanted, or it is not
 _ON = re.compile(r"\s*[:=]?\s*(?:is\s+|turned\s+|switched\s+)?(?:enabled|true)\b", re.IGNORECASE)
@@ -418,6 +500,4 @@ def _may_lack(path: str) -> bool:
 
 def _idle(bare: str) -> bool:
     """Whether a word, or each part of a compound, sets nothing."""
-    if bare in idle():
-        return True
-    return idle().issuperset(part for part in _COMPOUND.split(bare) if part)
+    return is_idle(bare) or all(is_idle(part) for part in _COMPOUND.split(bare) if part)

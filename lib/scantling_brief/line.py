@@ -19,6 +19,7 @@ class Question:
     compared: tuple[tuple[str, tuple[Any, ...]], ...] = ()  # fields and the values of each
     changed: str = ""  # "infiniband", "gpus" ...
     by: str = ""  # "halved", "twice" ...
+    share: float | None = None  # of it, in per cent
     flops: float | None = None  # of the training
 
 

@@ -6,12 +6,20 @@ from typing import Any, NamedTuple
 
 from scantling.base.records import Assumed, Lines
 from scantling.base.units import DAY_S
-from scantling.catalogue.words import ADAPTED, OFFLOADS, RECOMPUTES, SCHEDULES, SHARDINGS, Method
+from scantling.catalogue.words import (
+    ADAPTED,
+    OFFLOADS,
+    POLICIES,
+    RECOMPUTES,
+    SCHEDULES,
+    SHARDINGS,
+    Method,
+)
 from scantling.design.line_reading import Read, Unread
 
 from .match import Match
 from .open_questions import Asking
-from .readers import Chip
+from .readers import Chip, in_thousands
 from .rule import Rule
 from .topics import Topic
 from .units import SECONDS
@@ -59,10 +67,14 @@ FACTS = (
     "flops",
     "changed",
     "by",
+    "share",
+    "behind",
+    "years",
 )
 UNUSED = "no rule reads it"
 TURNED = "a negation or bound that no rule reads: what is meant?"
 NEGATED = "not asked for, and not planned unless it is"
+OF_A_POLICY = "a policy is planned with all its weights, not with adapters: is that meant?"
 SECOND_CHIP = "a run is planned on one kind of accelerator: which one?"
 
 
@@ -88,6 +100,7 @@ class Asked(NamedTuple):
 
     topic: Topic
     words: str
+    place: int = 0  # where the words begin
 
 
 @dataclass
@@ -109,6 +122,10 @@ class Notes:
     as_given: set[str] = field(default_factory=set)  # fields that hold a name no catalogue knows
     second: Chip | None = None  # of another kind than the one before, where it was read last
     last: str = ""  # the field or fact that was set last
+    text: str = ""  # as it is read, with its numbers and words as English has them
+    place: int = 0  # where the words begin that are read now
+    places: dict[str, int] = field(default_factory=dict)  # where the words of a field begin
+    supposed: list[Either] = field(default_factory=list)  # what might be otherwise
 
     def note(self, words: str, path: str = "", value: Any = None, why: str = "") -> None:
         """What some words were taken to mean."""
@@ -145,18 +162,38 @@ class Notes:
             joined = old.joined(value)
             if joined is not None:
                 old = value = joined
+        if path == "job.method" and old != value and self._of_adapters(str(old), value, words):
+            return
         if old != value:
             self.clashes.append(Clash(path, old, value, words))
         values[path] = value
         self.words[path] = words
+        self.places[path] = self.place
         self.last = path
         if not is_fact:
             self.note(words, path, value, why)
 
+    def _of_adapters(self, one: str, other: str, words: str) -> bool:
+        """Adapters beside what they are trained by: preferences, which the frozen base judges too
+        with the adapters off; a policy with adapters is asked about."""
+        trained, adapters = (other, one) if one in ADAPTED else (one, other)
+        if adapters not in ADAPTED or trained in ADAPTED:
+            return False
+        if trained in POLICIES:
+            self.fields["job.method"] = trained
+            self.ask(words, OF_A_POLICY, ("job.method",))
+        elif trained == Method.DPO:
+            self.fields["job.method"] = trained
+            bits = 4 if adapters == Method.QLORA else 16
+            self.set("job.adapter.base_bits", bits, words, "adapters beside a frozen base")
+        else:
+            return False
+        return True
+
     def follow(self, rule: Rule, match: Match) -> None:
         """Do what a rule says with its match."""
         if rule.topic is not None:
-            self.questions.append(Asked(rule.topic, match.words))
+            self.questions.append(Asked(rule.topic, match.words, self.place))
         if rule.asks:
             self.ask(match.words, rule.asks, rule.choices)
             if not rule.sets:
@@ -192,6 +229,8 @@ class Notes:
             return True
         taken = False
         values = values_of(rule, match)
+        if "job.tokens" in values and "trillions" in self.facts and "job.tokens" not in self.fields:
+            self.set("job.tokens", float(self.facts.pop("trillions")), self.words["trillions"])
         if "of_them" in values and "cluster.devices" in self.fields:
             values["cluster.devices"] = values.pop("of_them")
         self._whole_weights(values)
@@ -204,6 +243,28 @@ class Notes:
                 self.set(path, value, words)
         return taken
 
+    def suppose(self, rule: Rule, match: Match) -> bool:
+        """Take a match as what might be otherwise; False where it sets nothing."""
+        values = values_of(rule, match)
+        self.supposed += [Either(path, value, match.words) for path, value in values.items()]
+        return bool(values)
+
+    def settle_supposed(self) -> None:
+        """What might be otherwise is another value of what the line says, or of what a plan has
+        without it; anything else is what the line says."""
+        for path, value, words in self.supposed:
+            path = "job.tokens" if path == "trillions" and "job.tokens" in self.fields else path
+            known = (self.facts | self.fields).get(path)
+            if known is not None and known != value:
+                self.either.append(Either(path, value, words))
+            elif known is None and path in WITHOUT and WITHOUT[path] != value:
+                self.fields[path] = WITHOUT[path]
+                self.either.append(Either(path, value, words))
+            elif known is None and path == "rate":
+                self.ask(words, "in place of which network (cluster.scale_out)?")
+            elif known is None:
+                self.set(path, value, words)
+
     def _whole_weights(self, values: dict[str, Any]) -> None:
         """Tuning of all weights beside adapters is a method of its own."""
         fields = self.fields
@@ -215,8 +276,10 @@ class Notes:
 
     def other_number(self, value: float, words: str, unit: str = "") -> bool:
         """Take a number as another value of the field that was set last; False where it holds
-        none, or another unit's."""
+        none, or another unit's. Thousands of a sequence are 1,024 behind a power of two."""
         old = self.fields.get(self.last)
+        if unit == "k":
+            value = in_thousands(int(value)) if self.last == "job.seq_len" else 1000 * value
         if not isinstance(old, (int, float)) or isinstance(old, bool):
             return False
         if unit in SECONDS:
@@ -235,6 +298,22 @@ class Notes:
         return True
 
 
+# what a run has where a setting is left out that may be tried
+WITHOUT: Mapping[str, Any] = {
+    "job.precision": "bf16",
+    "job.optimizer": "adamw",
+    "plan.offload": "none",
+    "plan.recompute": "none",
+    "plan.schedule": "1f1b",
+    "plan.sharding": "zero1",
+    "plan.moe_dispatcher": "alltoall",
+    "plan.tp": 1,
+    "plan.pp": 1,
+    "plan.cp": 1,
+    "plan.ep": 1,
+    "plan.vpp": 1,
+    "cluster.oversubscription": 1.0,
+}
 _RATED = ("rate", "fabric", "no_ib", "rdma", "cluster.nics_per_node")
 _WORDS_OF = {
     "plan.recompute": RECOMPUTES,

@@ -17,6 +17,11 @@ _TURNED = re.compile(r"\s+(?:i|we|it|this|that|there|my|our)\b", re.IGNORECASE) 
 _FEASIBLE = ("can", "could", "will", "would", "may", "might")
 
 
+_STATED = re.compile(
+    r"whether\b[^,;?]*\d", re.IGNORECASE
+)  # whether 96 B300 do a run that is stated
+
+
 class Asking(NamedTuple):
     """A question without a rule: its words, and whether they ask only if a plan can be carried
     out."""
@@ -44,7 +49,8 @@ def asked_without_answer(text: str, answered: Sequence[tuple[int, int]]) -> Iter
         for match, stop in zip(openers, stops, strict=False):
             if not any(match.start() <= first < stop for first, _ in spans):
                 words = " ".join(text[match.start() : stop].split()).strip(",:; ")
-                yield Asking(words, (match["opener"] or "").lower() in _FEASIBLE)
+                feasible = (match["opener"] or "").lower() in _FEASIBLE
+                yield Asking(words, feasible or _STATED.match(words) is not None)
         start = end + 1
 
 

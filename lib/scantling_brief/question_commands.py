@@ -62,6 +62,7 @@ def question_of(notes: Notes) -> Question | None:
         )
     if Topic.SLOW in topics and not any(path.startswith("measured.") for path in notes.fields):
         topics.setdefault(Topic.DESIGN, topics.pop(Topic.SLOW))
+    topics.pop(Topic.WORTH, None)  # seen beside what is without it, or asked about
     if "flops" in facts:
         topics = {Topic.SCALING: topics[Topic.SCALING]}
     ordered = [topic for topic in Topic if topic in topics]
@@ -74,6 +75,7 @@ def question_of(notes: Notes) -> Question | None:
         others=tuple(topic for topic in others if topic not in _SAME.get(first, {Topic.DESIGN})),
         changed=facts.get("changed", ""),
         by=facts.get("by", ""),
+        share=facts.get("share"),
         flops=facts.get("flops"),
     )
 
@@ -115,7 +117,8 @@ def command(question: Question | None, file: str, resolved: Resolved | None) -> 
     if topic is Topic.LARGEST and phase.tokens is None and resolved.constraints.deadline_days:
         topic = Topic.COMPUTE_OPTIMAL
     if topic in _ANSWERS:
-        return ["answer", file, _ANSWERS[topic]]
+        any_chip = ["--any-chip"] if topic is Topic.CHIP else []
+        return ["answer", file, _ANSWERS[topic], *any_chip]
     if topic in _COMMANDS:
         return [_COMMANDS[topic], file]
     if topic is Topic.SCALING:
@@ -162,6 +165,8 @@ def _changed(question: Question, file: str, resolved: Resolved) -> list[str]:
         times = 0.5
     elif words.startswith("trip"):
         times = 3.0
+    if question.share is not None:
+        times = _share_left(question.share / 100, words)
     phase = resolved.phases[resolved.main]
     cluster = resolved.cluster
     what = question.changed
@@ -183,6 +188,13 @@ def _changed(question: Question, file: str, resolved: Resolved) -> list[str]:
     if what.startswith(("sequence", "context")):
         return _swept(file, "job.seq_len", (phase.seq_len, round(phase.seq_len * times)))
     return ["sensitivity", file]
+
+
+def _share_left(share: float, words: str) -> float:
+    """What is left of something by a share of it: 60 % of it, 10 % fewer, 20 % more."""
+    if words.startswith(("more", "higher", "faster")):
+        return 1 + share
+    return 1 - share if words.startswith(("fewer", "less", "lower", "slower", "cheaper")) else share
 
 
 def line(arguments: Sequence[str]) -> str:

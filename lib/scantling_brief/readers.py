@@ -177,6 +177,11 @@ def sequence_of(group: str) -> Reader:
     return lambda match: match.devices(group) if match.text(group) else None
 
 
+def in_thousands(many: int) -> int:
+    """Tokens of a sequence of so many K: 1,024 each where they are a power of two."""
+    return many * (1024 if many & (many - 1) == 0 else 1000)
+
+
 sequence = sequence_of("v")
 
 
@@ -237,6 +242,11 @@ def days(match: Match) -> float:
     return _in_units(match, SECONDS, "v_u", DAY_S)
 
 
+def years(match: Match) -> float:
+    """A span in years."""
+    return _in_units(match, SECONDS, "v_u", SECONDS["year"])
+
+
 def gigabytes(match: Match) -> float:
     """Memory or disks in GB."""
     return _in_units(match, GIGABYTES, "u")
@@ -270,6 +280,16 @@ def gigabits(match: Match) -> float:
 def gigabytes_per_s(match: Match) -> float:
     """A rate in GB/s."""
     return gigabits(match) / 8
+
+
+FIBRE_MS_PER_KM = 0.0049  # of light in glass, one way (ITU-T G.652, refractive index 1.468)
+
+
+def round_trip_ms(match: Match) -> float | None:
+    """Light to another site and back. [ms]"""
+    if not match.text("km"):
+        return None
+    return float(f"{2 * FIBRE_MS_PER_KM * float(match.text('km')):.3g}")
 
 
 _RATE_OF = {

@@ -171,10 +171,6 @@ ASKED = (
         choices=("job.method",),
     ),
     *asks(
-        "compared with what? `scantling sweep` sets values beside each other",
-        r"(?:be\s+)?worth(?:\s+(?:it|the\s+\w+))?",
-    ),
-    *asks(
         "dollars are planned with: how many are they (constraints.budget_usd)?",
         rf"(?:budget(?:\s+(?:cap|limit))?{BE}\s*)?(?:{MOST}\s*)?{_SIGN}\s*{number_in('v')}"
         r"(?:\s+(?:budget|cap|limit|in total|total))?",
@@ -231,7 +227,7 @@ ASKED = (
         "machines that are taken back are not planned: how many failures stop the job "
         "(reliability.failures_per_1000_node_days), and is the price that of a spot market "
         "(prices.kind: spot)?",
-        r"(?:spot|pre-?emptible|pre-?emption|interruptible)(?:\s+(?:instances?|machines?|vms?"
+        r"(?:spot|pre-?empt(?:ible|ions?|ed)|interruptible)(?:\s+(?:instances?|machines?|vms?"
         r"|capacity|market|pricing|price|nodes?|gpus?))?",
         choices=("prices.kind: spot", "prices.kind: on-demand"),
     ),

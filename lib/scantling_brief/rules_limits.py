@@ -37,6 +37,7 @@ from .readers import (
     share,
     whole,
     wished,
+    years,
 )
 from .rule import means, sets
 
@@ -48,7 +49,18 @@ _CHECKS = (
 )
 _MANY = r"(?:several|a\s+few|few|some|a\s+couple\s+of|many)"
 _PER = r"(?:/|per|an?|each|every)\s*(?P<v_u>hour|day|week|month)"
+_BREAKS = (
+    r"(?:(?:fail|crash|di|break|go(?:es)?\s+down|falls?\s+over|restart|stop)(?:e?s|ed|ing)?"
+    r"|is\s+lost)"
+)
+_LOSES = r"(?:(?:we|i|you)\s+)?(?:los(?:es?|ing)|see(?:s|ing)?|have|has)"
+_ABOUT = r"(?:\s+(?:about|around|roughly|on\s+average))*"
+_EVERY = r"\s+(?:once\s+)?(?:every|each|in)"
 
+_BOUGHT = (
+    r"(?:we\s+|i\s+)?(?:bought|paid|purchased|acquired)(?:\s+(?:it|them|these|the\s+(?:cluster|machines?)))?|capex|purchase\s+price"
+    r"|acquisition\s+costs?"
+)
 # a sum, no price of something
 _NO_RATE = r"(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip|accelerator|node|hour|kwh)))"
 _TOKENS_A_SECOND = (
@@ -91,9 +103,14 @@ LIMITS = (
         r"(?:an?\s+|one\s+)?(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?)"
         rf"\s+(?:roughly\s+|about\s+|around\s+)?(?:every|each)\s+(?:~\s*)?{time_in('v')}",
         rf"(?:mtbf|mean\s+time\s+(?:between|to)\s+failures?){BE}\s*(?:~\s*|about\s+)?{time_in('v')}",
+        rf"(?:an?\s+|one\s+|1\s+|some\s+|the\s+)?(?:{GROUP}|{DEVICE_NOUN}|job|run|training)\s+{_BREAKS}{_ABOUT}{_EVERY}\s+"
+        rf"(?:~\s*)?{time_in('v')}",
+        rf"{_LOSES}\s+(?:an?|one|1)\s+(?:{GROUP}|{DEVICE_NOUN}){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",
+        rf"(?:{_BREAKS}|an?\s+(?:failure|crash|restart)){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",
     ),
     *sets(
         {"mtbf_s": every},
+        rf"{_LOSES}\s+(?P<v>\d+(?:\.\d+)?)\s+(?:{GROUP}|{DEVICE_NOUN})\s*{_PER}",
         rf"(?P<v>\d+(?:\.\d+)?)\s+(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?|crash(?:es)?)\s*{_PER}",
     ),
     *sets(
@@ -164,6 +181,11 @@ LIMITS = (
             rf"(?:(?:minimum|min|target)\s+)?{MFU}(?:\s+(?:target|goal|floor|minimum))?{BE}\s*"
             rf"(?:{LEAST})?\s*{percent_in('v')}\+?(?:\s+or (?:more|better|higher))?"
         ),
+    ),
+    *sets(
+        {"mfu": share, "mfu_wished": always(True)},
+        r"(?:can|could|will|would|should|does|do)\s+(?:it|we|i|this|that|they)\s+(?:hit|reach|get(?:\s+to)?|achieve|make|see|do)\s+"
+        rf"{percent_in('v')}\+?\s+(?:of\s+)?{MFU}",
     ),
     *sets(
         {"mfu": share, "mfu_seen": always(True)},
@@ -271,7 +293,7 @@ LIMITS = (
     ),
     *sets(
         {"prices.usd_per_device_hour": amount},
-        r"(?:at|@|for)\s*(?:(?:us)?\$|usd)\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*(?:[kmb]|mn|mio|bn|thousand"
+        r"(?:at|@|for|from)\s*(?:(?:us)?\$|usd)\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*(?:[kmb]|mn|mio|bn|thousand"
         r"|million|billion)\b|\s*(?:/|per\b|an?\b|budget|in total|total))(?:\s+each)?",
         why="some dollars for a device are those of an hour",
     ),
@@ -312,8 +334,21 @@ LIMITS = (
         ),
     ),
     *sets(
+        {"prices.owned.capex_usd": amount},
+        rf"(?:{_BOUGHT}){BE}\s*(?:for\s+|at\s+|about\s+)*(?:us)?\$\s*{number_in('v')}",
+        rf"(?:{_BOUGHT}){BE}\s*(?:for\s+|at\s+|about\s+)*{number_in('v')}\s*(?:usd|(?:us\s+)?dollars|\$)",
+        rf"(?:us)?\$\s*{number_in('v')}\s+(?:of\s+)?(?:capex|up-?front|purchase(?:\s+price)?)",
+    ),
+    *sets(
+        {"prices.owned.years": years},
+        rf"(?:amorti[sz]ed|depreciated|written\s+off|owned|kept)\s+(?:over|for|in)\s+{time_in('v')}",
+        rf"{time_in('v')}[\s-]+(?:amorti[sz]ation|depreciation|write-?off|lifetime|useful\s+life)",
+        rf"(?:amorti[sz]ation|depreciation|write-?off|lifetime)(?:\s+(?:of|over|in))*\s*{time_in('v')}",
+    ),
+    *sets({"years": years}, r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>years?|yrs?)(?!\s*(?:/|per\b))"),
+    *sets(
         {"prices.kind": always("reserved")},
-        r"(?:with\s+)?(?:an?\s+)?(?:\d+[\s-](?:years?|months?|yr)|one[\s-]year)[\s-]+(?:commit(?:ment)?|reserv(?:ation|ed)|term|contract|lease)",
+        r"(?:with\s+)?(?:an?\s+|the\s+)?(?:reserved\s+)?(?:yearly|annual|\d+[\s-](?:years?|months?|yr)|one[\s-]year)[\s-]+(?:commit(?:ment)?|reserv(?:ation|ed)|term|contract|lease)",
     ),
     *sets(
         {"prices.kind": always("on-demand")},
@@ -382,6 +417,8 @@ LIMITS = (
         ),
         r"(?:max(?:imum)?|peak|total)\s+power\s*(?:of\s*)?(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)",
         r"is\s+(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)\s+(?:enough|sufficient|ok)",
+        r"(?:will|would|does|do|can|could)\s+(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)\s+(?:feed|power|supply|run|carry|support|be\s+enough|do|suffice)"
+        r"(?:\s+for)?",
         r"(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)\s+(?:of\s+)?(?:it\s+(?:load|power|capacity)|critical\s+(?:load|it)"
         r"|(?:power\s+)?available(?:\s+power)?)",
         (
@@ -393,10 +430,10 @@ LIMITS = (
         {"constraints.max_lost_work_s": seconds},
         (
             rf"(?:lose|losing|loss of)\s+{MOST}\s+{time_in('v')}(?:\s+of "
-            r"(?:work|progress|training))?"
+            r"(?:work|progress|training))?(?:\s+(?:per|a|at\s+(?:a|each))\s+(?:failure|crash|restart|interruption))?"
         ),
         rf"(?:max(?:imum)?\s+)?lost work{BE}\s*(?:{MOST})?\s*{time_in('v')}",
-        rf"{MOST}\s+{time_in('v')}\s+of lost (?:work|progress)",
+        rf"{MOST}\s+{time_in('v')}\s+of\s+(?:lost\s+(?:work|progress)|(?:work|progress)\s+lost)",
         rf"rpo{BE}\s*(?:{MOST})?\s*{time_in('v')}",
     ),
     *sets(
@@ -405,6 +442,7 @@ LIMITS = (
             r"(?:recover(?:y|s|ed|ing)?|restart(?:s|ed|ing)?|resum(?:e"
             rf"|es|ed|ing))(?:\s+(?:time|from failures?))?{BE}\s*(?:in"
             rf"|{MOST})?\s*(?:{MOST}\s*)?{time_in('v')}"
+            r"(?:\s+(?:after|of|from)\s+(?:an?\s+|any\s+|the\s+)?(?:\w+\s+)?(?:failures?|crash(?:es)?|loss))?"
         ),
         rf"rto{BE}\s*(?:{MOST})?\s*{time_in('v')}",
     ),
@@ -507,6 +545,27 @@ LIMITS = (
             r"(?:,?\s+(?:and\s+)?(?:data|tensor|pipeline|expert|context"
             r"|sequence|model))*[\s-]+paralleli[sz]m"
         ),
+    ),
+    *means(
+        "it goes with tensor parallelism in every plan",
+        r"(?:with\s+)?(?:megatron[\s-]+)?(?:sequence|seq)[\s-]par(?:allel(?:ism)?)?(?!\s*(?:size|=|\d))",
+    ),
+    *means(
+        "every plan has it where the stack does",
+        r"(?:with\s+)?flash[\s-]?att(?:ention|n)(?:[\s-]?[234])?",
+    ),
+    *means(
+        "a way of speaking",
+        r"on\s+top\s+of|second\s+opinion|second\s+look|at\s+first|first\s+of\s+all|in\s+the\s+end",
+    ),
+    *means(
+        "when it happened: nothing to set",
+        r"(?:at|on|in|after)\s+(?:the\s+)?(?:very\s+)?(?:first\s+)?(?:step|iteration|iter)\s+\d+(?!\s*(?:k|s|sec\w*|tokens?|of)\b)",
+    ),
+    *means(
+        "what is compared follows",
+        r"(?:compare|comparing|weigh(?:ing)?|choose\s+between|decide\s+between)?\s*(?:these|the\s+following|both|\d)\s+"
+        r"(?:options|offers|alternatives|variants|setups|scenarios|quotes)",
     ),
     *means("every design is synchronous", r"synchronous(?:\s+(?:training|sgd|updates|steps))?"),
     *means(

@@ -32,6 +32,7 @@ from .readers import (
     product_of,
     quotient,
     rate_of,
+    round_trip_ms,
     tpu_slice,
     tpu_slices,
     whole,
@@ -43,7 +44,10 @@ from .rule import asks, sets
 _PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,2}})"
 # so many groups that are larger than a node: 2 x 2048 H100
 _GROUPS = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{3,6}})(?P<per_s>)"
-_SLICE = r"(?P<acc>TPU[\s-]?v\d[a-z]?|v[3-7][epx]?)(?P<more>)-(?P<v>\d+)(?P<v_s>)"
+_SLICE = (
+    r"(?:(?:TPU[\s-]?)?(?:Trillium|Ironwood)[\s(]+)?"
+    r"(?P<acc>TPU[\s-]?v\d[a-z]?|v[3-7][epx]?)(?P<more>)-(?P<v>\d+)(?P<v_s>)"
+)
 _NET = (
     r"(?:ib|infini-?band|roce(?:\s?v2)?|ethernet|[ehnx]dr|network(?:ing)?|fabric"
     r"|links?|nics?|ports?)"
@@ -57,7 +61,9 @@ _STORE = (
 _ALL_OF = r"(?:at most|(?:no|not) more than|up to|max(?:imum|\.)?(?: of)?|limited to|capped at)"
 # all devices of the nodes: 4 nodes, 32 H100 in total
 _IN_ALL = r"(?:in\s+total|total|altogether|in\s+all|overall|all\s+together)"
+_APART = r"(?P<km>\d+(?:\.\d+)?)\s*km\s+(?:apart|from\s+each\s+other|between\s+them)"
 MACHINE = (
+    *sets({"cluster.site_rtt_ms": round_trip_ms}, _APART),
     *sets(
         {"racks": whole("n"), "accelerator": accelerator},
         rf"{whole_in('n')}{TIMES}(?P<pre>)(?P<acc>NVL72)(?P<more>)s?"
@@ -179,6 +185,7 @@ MACHINE = (
             r"(?:node|server|machine|box|host)(?!s)"
         ),
         rf"{whole_in('n')}\s+(?P<per>\d+)\s?[x×]\s?{ACCELERATOR}\s+{GROUP}",
+        rf"{whole_in('n')}-(?:node|host|server|machine)\s+(?P<per>)(?P<per_s>){ACCELERATOR}(?:\s+(?:cluster|system|machine))?",
     ),
     *sets(
         {
@@ -263,13 +270,14 @@ MACHINE = (
             "cluster.sites": whole("n"),
             "accelerator": accelerator,
             "cluster.devices": product("n", "c"),
+            "cluster.site_rtt_ms": round_trip_ms,
         },
         (
-            rf"{whole_in('n')}\s+{SITES},?\s+each\s+(?:with|of|having)\s+{whole_in('c')}{TIMES}"
+            rf"{whole_in('n')}\s+{SITES},?\s+(?:{_APART},?\s+)?each\s+(?:(?:with|of|having)\s+)?{whole_in('c')}{TIMES}"
             rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"
         ),
         (
-            rf"{whole_in('n')}\s+{SITES}\s+(?:with|of|having)\s+{whole_in('c')}{TIMES}"
+            rf"{whole_in('n')}\s+{SITES},?\s+(?:{_APART},?\s+)?(?:with|w/|of|having)\s+{whole_in('c')}{TIMES}"
             rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s+each"
         ),
     ),
@@ -320,7 +328,7 @@ MACHINE = (
     *sets({"cluster.devices_per_node": whole("v")}, rf"(?P<v>\d+)\s+(?:per|in each)\s+{GROUP}"),
     *sets(
         {"of_them": whole("v")},
-        rf"{whole_in('v')}\s+of\s+(?:them|these|those)",
+        rf"{whole_in('v')}\s+of\s+(?:them|these|those|either|each|both)",
         rf"(?:on|using|with(?!\s+\d+\s?k\b))\s+{whole_in('v')}(?=\s*(?:$|[?.,;)]))(?!\.\d)",
     ),
     *sets(
@@ -340,7 +348,7 @@ MACHINE = (
     *sets(
         {"nvlink": always(True)},
         (
-            rf"{LINK}(?:with\s+)?nvlink(?:\s*(?:/|and|\+)\s*nvswitch)?"
+            rf"{LINK}(?:(?:with|w/)\s+)?nvlink(?:\s+bridges?)?(?:\s*(?:/|and|\+)\s*nvswitch)?"
             r"(?:\s+(?:inside|within|in)\s+(?:the\s+|a\s+|each\s+)?node)?"
             r"(?!\s*\d*[\s\d.]*[gt]b)"
         ),
@@ -379,8 +387,15 @@ MACHINE = (
         {"fabric": always("eth"), "rate": plain}, rf"{LINK}ethernet(?:\s+at|,)?\s+(?P<v>\d+)\s?g"
     ),
     *sets({"fabric": always("eth"), "rate": plain}, rf"{LINK}(?P<v>\d+)\s?gbe"),
+    *sets(
+        {"rate": plain},
+        r"(?:an?\s+)?(?P<v>100|200|400|800)\s?G(?:\s+(?:network|fabric|networking))?",
+    ),
     *sets({"rdma": always(True)}, r"rdma"),
-    *sets({"no_ib": always(True)}, r"(?:no|without|not)\s+(?:infini-?band|ib|rdma)"),
+    *sets(
+        {"no_ib": always(True)},
+        r"(?:no|without|not)\s+(?:(?:budget|money|funds|need)\s+for\s+)?(?:infini-?band|ib|rdma)",
+    ),
     *sets(
         {"cluster.nics_per_node": whole("n"), "fabric": always("eth"), "rate": plain},
         rf"{whole_in('n')}\s?[x×*]\s?(?P<v>10|25|40|50|100|200|400|800)\s?GbE(?:\s+(?:nics?|ports|links))?"
@@ -395,6 +410,11 @@ MACHINE = (
         {"rate_after": gigabytes_per_s_of("v"), "rate_before": gigabytes_per_s_of("w")},
         rf"(?P<v>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)(?:\s+{_NET})?(?:\s*(?:per|/)\s*(?:gpu|port|device|nic))?\s+instead\s+of"
         rf"\s+(?P<w>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)(?:\s+{_NET})?(?!\w)",
+    ),
+    *asks(
+        "in place of which network, and for how long (cluster.scale_out)?",
+        r"(?:fails?|drops?|falls?|degrades?)\s+(?:back\s+|down\s+)?to\s+(?:100|200|400|800)\s?G\w*",
+        choices=("cluster.scale_out",),
     ),
     *asks(
         "the link between devices of a node is the catalogue's; another rate is stated as "
@@ -471,18 +491,19 @@ MACHINE = (
         r"(?P<n>\d+)(?P<n_s>)\s*[x×]?\s*(?:(?:ib|infiniband|mellanox)\s+)?(?P<v>[ehnx]dr)\s+"
         r"(?:(?:ib|infiniband)\s+)?(?:nics?|ports|hcas?|rails|links)"
         r"(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
+        r"(?P<n>\d+)(?P<n_s>)\s*[x×]?\s*(?P<v>[ehnx]dr)(?:\s+(?:ib|infiniband))?\s*(?:per|/|a|in\seach)\s*(?:node|host|server)",
     ),
     *sets(
         {"cluster.oversubscription": plain},
         (
             r"(?P<v>\d+(?:\.\d+)?)\s*(?::|to)\s*1\s+(?:over-?subscri"
-            r"(?:bed|ption)|blocking)"
+            r"(?:bed|ption)|blocking|taper(?:ed)?)"
         ),
     ),
     *sets(
         {"cluster.oversubscription": plain},
         (
-            r"(?:over-?subscription)(?:\s+(?:of|ratio))*\s*[:=]?\s*(?P<v>\d+"
+            r"(?:over-?subscri(?:ption|bed)|taper(?:ed)?)(?:\s+(?:of|ratio|by|at))*\s*[:=]?\s*(?P<v>\d+"
             r"(?:\.\d+)?)(?:\s*:\s*1)?"
         ),
     ),

@@ -378,10 +378,20 @@ MODEL = (
     *sets(
         {"job.seq_len": sequence},
         (
-            rf"(?:(?:at|with|seq)\s+)?(?P<v>{_USUAL})(?P<v_s>k)(?=\s*(?:$|[,.;:)?!]|(?:on|with"
-            r"|for|in|using|and|ctx)\b))"
+            rf"(?:(?:at|with|seq)\s+)?(?P<v>{_USUAL})(?P<v_s>k)(?:\s+ctx\b|(?=\s*(?:$|[,.;:)?!]"
+            r"|(?:on|with|for|in|using|and|fit|fits)\b)))"
         ),
         why="thousands alone are the tokens of a sequence",
+    ),
+    *sets(
+        {"job.tokens": always(1e12)},
+        r"(?:per|for\s+each|a)\s+trillion\s+tokens",
+        why="what one takes",
+    ),
+    *sets(
+        {"job.tokens": always(1e9)},
+        r"(?:per|for\s+each|a)\s+billion\s+tokens",
+        why="what one takes",
     ),
     *sets(
         {"job.global_batch_tokens": amount},
@@ -575,7 +585,8 @@ MODEL = (
     *sets(
         {"plan.vpp": whole("v")},
         rf"(?:vpp|virtual\s+(?:pipeline|stages|chunks)(?:\s+(?:size|degree))?){BE}\s*(?P<v>\d+)",
-        r"(?P<v>\d+)\s+(?:virtual|model)\s+(?:stages|chunks)(?:\s+per\s+(?:rank|stage|device))?",
+        r"(?P<v>\d+)\s+(?:virtual\s+|model\s+)?chunks(?:\s+(?:per|a)\s+(?:rank|stage|device|gpu))?",
+        r"(?P<v>\d+)\s+(?:virtual|model)\s+stages(?:\s+per\s+(?:rank|stage|device))?",
     ),
     *sets(
         {"plan.pp": always(1)},
@@ -597,9 +608,9 @@ MODEL = (
     *sets(
         {"plan.offload": always("optimizer")},
         (
-            r"(?:with\s+)?(?:(?:cpu|host)[\s-]+)?(?:optimi[sz]er[\s-]+(?:states?[\s-]+)?)?off-"
+            r"(?:with\s+)?(?:(?:cpu|host|nvme|ssd|disk)[\s-]+)?(?:optimi[sz]er[\s-]+(?:states?[\s-]+)?)?off-"
             r"?load(?:ing|ed)?(?:\s+(?:the\s+)?(?:optimi[sz]er(?:\s+states?)?))?(?:\s+to\s+(?:"
-            r"the\s+)?(?:cpu|host)(?:\s+memory)?)?"
+            r"the\s+)?(?:cpu|host|nvme|ssds?|disks?)(?:\s+memory)?)?"
         ),
         why="offload is that of the optimizer's states",
     ),

@@ -21,7 +21,11 @@ _CAN = (
 )
 _MODEL = r"(?:an?\s+|the\s+|of\s+an?\s+)?(?:model|llm|network|transformer)(?:\s+size)?"
 _TRAIN = r"(?:\s+(?:to\s+)?(?:be\s+)?(?:train(?:ed)?|fit|run|afford|pre-?train))?"
-_OPTIMAL = r"(?:(?:chinchilla|compute)[\s-]optimal(?:ly|ity)?|(?:by|per)\s+chinchilla)"
+_SAYS = r"(?:says|suggests|allows|recommends|wants)"
+_OPTIMAL = (
+    r"(?:(?:chinchilla|compute)[\s-]optimal(?:ly|ity)?|(?:by|per)\s+chinchilla|chinchilla[\s-](?:sized?|style|scale)"
+    rf"|as\s+(?:big|large)\s+as\s+chinchilla(?:\s+{_SAYS})?|chinchilla\s+{_SAYS})"
+)
 _NOUN = (
     r"(?P<what>infini-?band|network(?:ing)?|interconnect|fabric|bandwidth|ib|roce"
     r"|ethernet|gpus?|devices?"
@@ -32,13 +36,43 @@ _AXIS = (
     r"(?:tp|pp|cp|ep|dp|fsdp2?|zero-?[123]"
     r"|(?:tensor|pipeline|expert|data|context)\s+parallel(?:ism)?)"
 )
+# how much of something: 60 % of the GPUs, 10 % fewer nodes
+_SHARE = (
+    r"(?P<share>\d{1,3}(?:\.\d+)?)(?P<share_s>)\s*(?:%|percent)\s*"
+    r"(?P<how>of|more|fewer|less|higher|lower|faster|slower|cheaper)?"
+)
+_VERBS = (
+    r"(?:(?:i|we|you|they|it|only|just|still|can|could|would|get|got|had|have|has|use|used|run|ran|with|buy|rent|there|is|are|were|was|be"
+    r"|cut|cuts|lose|lost|loses|reduce|reduced|increase|increased|raise|drop|dropped|drops|lower|grow|shrink|the|our|my|by|to|at)\s+)*"
+)
+_SHARDED = r"(?:[fh]sdp2?|zero-?[123])"
 _HALF = (
     r"(?P<how>halved|doubled|tripled|half(?:\s+as\s+\w+)?|twice(?:\s+as\s+\w+)?|double|slower"
     r"|faster|cheaper)"
 )
 _IF = (
-    r"(?:what\s+(?:if|happens\s+(?:if|when)|about\s+if|would\s+happen\s+if)"
+    r"(?:what\s+(?:if|happens(?:\s+to\s+(?:the\s+|our\s+)?\w+)?\s+(?:if|when)|would\s+happen\s+if)"
+    r"|(?:how|what)\s+about(?:\s+(?:if|when|using|trying|with))?"
     r"|how\s+much\s+(?:worse|better|slower|faster)\s+(?:if|when|with))"
+)
+
+_SAVED = r"(?:save|gain|lose|win|(?:be\s+)?(?:faster|slower|cheaper|dearer))"
+_IF_USED = r"if\s+(?:we|i)\s+(?:use|used|enable|enabled|turn(?:ed)?\s+on|had)"
+# with something or without it: the setting stands before these words, or behind them
+_WORTH_BEFORE = (
+    r"(?:be\s+|really\s+|still\s+|even\s+)*worth(?:\s+(?:it|while|the\s+\w+|having|paying\s+for|doing|trying))?",
+    r"(?:help|hurt|pay(?:\s+(?:off|back))?|matter|make\s+(?:(?:any\s+|much\s+|a\s+)?(?:sense|difference)))"
+    r"(?:\s+(?:us|here|much|at\s+all|anything|a\s+lot))*",
+    r"(?:shorten|speed\s+up|accelerate|cheapen)\s+(?:it|things|this|that|the\s+\w+|us)(?:\s+up)?",
+    r"(?:bring|buy|gain|save|give|get)s?\s+(?:us|me)\s+(?:anything|much|something|time|money|memory)",
+)
+_WORTH_BEHIND = (
+    rf"(?:how\s+(?:much|many)|what)(?:\s+(?:time|money|memory|days|dollars))?(?:\s+(?:would|do|does|will|could|can)\s+(?:{_WE}|it))?"
+    rf"\s+{_SAVED}\s+(?:with|from|by|{_IF_USED})(?:\s+using)?",
+    r"(?:is|are)\s+there\s+(?:any\s+|a\s+)?(?:point|benefit|gain|advantage)\s+(?:in|of|from|to)(?:\s+using)?",
+    rf"(?:should|shall)\s+{_WE}\s+(?:use|enable|turn\s+on|try|go\s+(?:for|with|to)|switch\s+to|move\s+to|bother\s+with)",
+    r"worth\s+(?:using|enabling|trying|buying|switching\s+to|going\s+to|moving\s+to|upgrading\s+to|paying\s+for|to\s+use)",
+    r"(?:benefits?|savings?|gains?|advantages?)\s+(?:of|from)(?:\s+using)?",
 )
 
 _OUR = r"(?:an?\s+|the\s+|my\s+|our\s+|about\s+|only\s+)*"
@@ -67,7 +101,7 @@ _OOM = (
 _RESULT = (
     r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
     r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|mfu|throughput|speed"
-    r"|step\s+time|tokens\s*(?:/|per)\s*s(?:ec(?:ond)?)?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?|vram(?:\s+usage)?"
+    r"|step\s+time|tokens\s*(?:/|per)\s*s(?:ec(?:ond)?)?(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?|vram(?:\s+usage)?"
     r"|power(?:\s+(?:draw|use|consumption))?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
     r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
 )
@@ -81,6 +115,12 @@ QUESTIONS = (
             rf"(?:is|are)\s+{_OUR}{mfu}(?:\s+(?:any|considered|a))*\s+{_JUDGED}(?:\s+(?:for|on|with))?"
             for mfu in _SHARES_OF_MFU
         ),
+        fields={"mfu": share, "mfu_seen": always(True)},
+    ),
+    *topic(
+        Topic.SLOW,
+        rf"(?:had|was|were|used\s+to\s+(?:be|get|see|have))\s+(?:at\s+)?\d+(?:\.\d+)?\s*%\s*{MFU}?,?\s*(?:and\s+|but\s+|it\s+is\s+|we\s+are\s+)*"
+        rf"(?:now|today|currently)\s+(?:it\s+is\s+|at\s+|only\s+|just\s+|down\s+to\s+)*{percent_in('v')}(?:\s+{MFU})?",
         fields={"mfu": share, "mfu_seen": always(True)},
     ),
     *topic(
@@ -112,6 +152,7 @@ QUESTIONS = (
             rf"(?:is|are|does|do)\s+(?:that|this|it|these|those)\s+(?:(?:sound|look|seem)s?\s+)?{_JUDGED}"
         ),
         rf"{_JUDGED}(?=\s*\?)",
+        r"(?:crawl|drag|limp|creep|struggl|disappoint|underwhelm)(?:e?s|ing|ed|s\s+along)?|sluggish(?:ly)?",
         r"what(?:'?s|\s+is)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
         r"(?:is\s+)?(?:something|anything|what'?s|sth)\s+(?:is\s+)?(?:off|wrong|broken|fishy)(?:\s+here)?",
         r"(?:too|so|very|rather|pretty)\s+(?:low|slow|bad|poor)(?=\s*\?)|should\s+(?:i|we)\s+be\s+(?:happy|worried|concerned)",
@@ -129,6 +170,7 @@ QUESTIONS = (
             rf"|llm))?{_CAN}{_TRAIN}(?:\s+\S+){{0,3}}?\s*{_OPTIMAL}"
         ),
         rf"{_OPTIMAL}\s+(?:model(?:\s+size)?|size)",
+        rf"as\s+(?:big|large)\s+as\s+chinchilla\s+{_SAYS}",
         (
             rf"what(?:'?s|\s+is)?\s+(?:the\s+)?{_OPTIMAL}\s+(?:model(?:\s+size)?"
             r"|size)(?:\s+(?:for|on|with|given))?"
@@ -247,7 +289,8 @@ QUESTIONS = (
         Topic.CHANGED,
         (
             rf"(?:{_IF}\s+)?(?:the\s+|our\s+|my\s+)?{_NOUN}(?:\s+(?:bandwidth|speed|rate"
-            rf"|count))?\s+(?:is|was|were|are|gets?|got|be|only)\s+{_HALF}"
+            rf"|count))?\s+(?:is|was|were|are|gets?|got|be|only|drops?|falls?|goes|went|down|to|by)"
+            rf"(?:\s+(?:down|to|by|only))*\s+{_HALF}"
         ),
         rf"{_IF}\s+(?:the\s+|our\s+|my\s+)?{_NOUN}(?:\s+count)?\s+(?P<how>doubles?|halves?|triples?)",
         (
@@ -266,9 +309,18 @@ QUESTIONS = (
             rf"(?:{_IF}\s+(?:we\s+had\s+|with\s+)?)?(?P<how>half|twice"
             rf"|double)\s+(?:of\s+)?(?:the\s+)?{_NOUN}(?:\s+(?:bandwidth|speed))?"
         ),
+        rf"{_IF}\s+{_VERBS}{_SHARE}\s*(?:of\s+)?(?:the\s+|our\s+|my\s+|all\s+)*{_NOUN}(?:\s+(?:bandwidth|speed))?",
+        rf"{_IF}\s+{_VERBS}{_NOUN}(?:\s+(?:bandwidth|speed|rate|count))?\s+{_VERBS}{_SHARE}(?!\s*(?:mfu|of\s+peak))",
+        rf"{_IF}\s+{_VERBS}{_NOUN}\s+(?:is\s+|are\s+)?(?:cut\s+)?in\s+(?P<how>half)",
         _IF,
-        fields={"changed": word_of_group("what"), "by": word_of_group("how")},
+        fields={
+            "share": number("share"),
+            "changed": word_of_group("what"),
+            "by": word_of_group("how"),
+        },
     ),
+    *topic(Topic.WORTH, *_WORTH_BEFORE, fields={"behind": always(False)}),
+    *topic(Topic.WORTH, *_WORTH_BEHIND, fields={"behind": always(True)}),
     *topic(
         Topic.BATCH,
         (
@@ -322,7 +374,12 @@ QUESTIONS = (
             r"how\s+(?:often|frequently)(?:\s+(?:should|do|to|must)(?:\s+(?:i"
             rf"|we))?)?(?:\s+(?:save|{CHECKPOINT}|take|write))*"
         ),
-        r"(?:mtbf|mean\s+time\s+(?:between|to)\s+failures?)(?!\s*(?:of|is|=|:)?\s*\d)(?:\s+of)?",
+        r"(?:mtbf|mean\s+time\s+(?:between|to)\s+failures?)(?!\s*(?:of|is|=|:)?\s*\d[\d.]*[\s-]*(?:s|m|min\w*|h|hours?|hrs?|days?|weeks?)\b)(?:\s+of)?",
+        rf"how\s+much\s+(?:time\s+)?(?:do|does|will|would)\s+(?:the\s+|our\s+)?(?={CHECKPOINT})",
+        r"(?:spares?|spare\s+(?:nodes|gpus|machines|capacity))(?=\s*\?|\s+for\b)",
+        r"how\s+often\s+(?:will|does|do|would|should)\s+(?:it|this|that|the\s+\w+|we)\s+(?:crash|fail|break|stop|restart)",
+        rf"(?:{_IF}\s+)(?:an?\s+|one\s+|the\s+|any\s+|whole\s+|entire\s+|single\s+)*(?:node|rack|pod|switch|building|hall|gpu)\s+"
+        r"(?:dies|fails|goes\s+down|is\s+lost|breaks|crashes)",
         rf"{CHECKPOINT}\s+sizes?(?:\s+and\s+(?:save|write)\s+times?)?|(?:save|saving|write)\s+times?",
         r"how\s+much\s+(?:time|compute|work)\s+(?:do|will|would|could|did)\s+(?:i|we)\s+(?:waste|lose)",
         rf"(?:{CHECKPOINT}\s+)?too\s+(?:often|rarely|seldom|frequent(?:ly)?)(?=\s*\?)",
@@ -336,7 +393,7 @@ QUESTIONS = (
         r"how\s+(?:long|much\s+time)\s+(?:does|do|will|would)\s+(?:an?\s+|the\s+|one\s+)?"
         rf"(?:restarts?|recover(?:y|ing)|{CHECKPOINT}|failover)(?:\s+(?:take|last|cost))?",
         (
-            r"how\s+many\s+(?:failures|interruptions|restarts|crashes)(?:\s+(?:should|will|do"
+            r"how\s+many\s+(?:failures|interruptions|restarts|crashes)(?:\s+(?:per|a)\s+(?:day|week|month))?(?:\s+(?:should|will|do"
             r"|can)\s+(?:i|we|it)?\s*(?:expect|see|have)?)?"
         ),
     ),
@@ -373,7 +430,7 @@ QUESTIONS = (
         rf"(?:what|which)\s+(?:mbs|micro[\s-]?batch|ga|grad(?:ient)?\s+accum\w*|{_AXIS})(?:\s*[/,]\s*(?:mbs|ga|{_AXIS}))+",
         r"recommend(?:ed)?\s+(?:an?\s+|the\s+)?(?:parallelism|plan|layout|config\w*|sharding|parallel\s+\w+)",
         rf"(?:do|does|should|would)\s+(?:{_WE}|it)\s+(?:need|want|require|have)\s+(?:to\s+use\s+)?{_AXIS}(?!\s*[=\d])",
-        rf"(?:(?:should|shall)\s+(?:i|we)\s+(?:use|pick|go\s+(?:for|with))\s+)?{_AXIS}(?:\s+across\s+nodes)?\s+(?:or|vs\.?|versus)"
+        rf"(?:(?:should|shall)\s+(?:i|we)\s+(?:use|pick|go\s+(?:for|with))\s+)?(?!{_SHARDED}\s+(?:or|vs\.?|versus)\s+{_SHARDED}){_AXIS}(?:\s+across\s+nodes)?\s+(?:or|vs\.?|versus)"
         rf"\s+{_AXIS}(?!\s*[=\d])",
     ),
     *topic(
@@ -411,7 +468,7 @@ QUESTIONS = (
         r"what(?:'?s|\s+is)\s+the\s+(?:total\s+|training\s+|expected\s+)*"
         r"(?:cost|price|bill|eta|time|duration|time-?line|run\s?time|wall[\s-]?clock(?:\s+time)?)",
         (
-            r"how\s+(?:long|much|fast|expensive)(?:\s+(?:time|money|days|hours|memory|vram"
+            r"how\s+(?:long|much|fast|slow|expensive)(?:\s+(?:time|money|days|hours|memory|vram"
             r"|power|energy|electricity|compute))?(?:\s+(?:per|a)\s+(?:gpu"
             r"|device))?(?:\s+(?:will|would|does|do|is|must|should|did)\s+(?:it|this|that|we"
             r"|i|the\s+run|training)?)?(?:\s+(?:take|cost|run|need|be|last|use))?"
@@ -444,6 +501,10 @@ QUESTIONS = (
         ),
         _OOM,
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
+        r"(?:days|weeks|time)\s+(?:and|&|\+)\s+(?:dollars|money)|(?:dollars|money)\s+(?:and|&|\+)\s+(?:days|weeks|time)",
+        r"is\s+(?:the\s+)?\w+\s+(?:going\s+to\s+be\s+)?(?:the|a|our)\s+(?:main\s+)?bottleneck|how\s+(?:bad|good)(?:\s+(?:is|will)\s+(?:it|that)(?:\s+be)?)?",
+        r"what\s+(?:does|would|will)\s+(?:that|this|it)\s+(?:do|change|mean)(?:\s+(?:to|for))?",
+        r"what(?:'?s|\s+is|\s+will|\s+would)\s+(?:be\s+)?(?:the\s+|my\s+|our\s+)?(?:main\s+)?bottleneck\s+(?:going\s+to\s+be|be)",
         _RESULT,
         rf"(?:what(?:'?s|\s+(?:is|are|was|were|would\s+be|will\s+be))|tell\s+me|give\s+me|estimate)\s+(?:the\s+|my\s+|our\s+|its\s+)?{_RESULT}",
         r"what\s+(?:can|could|should|do)\s+(?:i|we)\s+expect(?:\s+(?:from|of|with|on))?",
@@ -451,7 +512,7 @@ QUESTIONS = (
         rf"how\s+(?:much|many|high|big|large|long)\s+(?:is|are|would\s+be|will\s+be)\s+(?:the\s+|my\s+|our\s+|its\s+)?{_RESULT}",
         r"fits?(?=\s+(?:on|in|into|for)\b|\s*[?.,!]|\s*$)",
         (
-            r"when\s+(?:will|would|can|could)\s+(?:it|we|i|this)\s+(?:be\s+)?(?:done"
+            r"when\s+(?:is|will|would|can|could|are)\s+(?:it|we|i|this|the\s+\w+)\s+(?:be\s+)?(?:done"
             r"|finish(?:ed)?|ready|complete)"
         ),
     ),

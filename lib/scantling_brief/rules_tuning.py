@@ -7,7 +7,7 @@ from .rule import Rule, asks, means, sets
 _NOUN = r"(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft|run|stage))?"
 _BASE = r"(?:4[\s-]?bits?|nf4|int4)"  # how its base is kept
 _RANK = r"(?:[,\s]+(?:with\s+)?(?:rank|r)\s*[=:]?\s*(?P<rank>\d+))?"
-_SAMPLES = r"(?:samples?|generations?|roll-?outs?|completions?|responses?)"
+_SAMPLES = r"(?:samples?|generations?|roll-?outs?|completions?|responses?|answers?)"
 _EACH = (
     rf"(?:n\s*=\s*)?{whole_in('v')}\s+{_SAMPLES}"
     r"(?:\s+(?:per|a|each|for\s+each|for\s+every)\s+prompt|\s+each)"
@@ -99,14 +99,14 @@ TUNING = (
     *sets({"group": whole("v")}, rf"n\s*=\s*{whole_in('v')}"),
     *sets(
         {"job.rollout.tp": whole("v"), "job.rollout.engine": word_of_group("engine")},
-        r"(?:(?P<engine>vllm|sglang)|roll-?outs?|generation|engine)\s+(?:with\s+|at\s+|on\s+)?(?:tp|tensor[\s-]parallel(?:\s+size)?)"
+        r"(?:(?P<engine>vllm|sglang)(?:\s+roll-?outs?)?|roll-?outs?|generation|engine)\s+(?:with\s+|at\s+|on\s+)?(?:tp|tensor[\s-]parallel(?:\s+size)?)"
         r"\s*[=:]?\s*(?P<v>\d+)(?P<v_s>)",
     ),
     *sets({"job.rollout.samples": whole("v")}, _EACH, rf"group[\s_-]size{BE}\s*{whole_in('v')}"),
     *sets(
         {"job.rollout.prompts": whole("prompts"), "job.rollout.samples": whole("v")},
         rf"{whole_in('prompts')}\s+prompts[\s,]*(?:and|with|by|x|×|\*)?\s*{_EACH}",
-        rf"{whole_in('prompts')}\s+prompts{_BY}{whole_in('v')}\s+{_SAMPLES}",
+        rf"{whole_in('prompts')}\s+prompts(?:\s*(?:/|per|a)\s*step)?{_BY}{whole_in('v')}\s+{_SAMPLES}",
         rf"{_EACH},?\s*(?:and\s+|with\s+|for\s+|of\s+)?{whole_in('prompts')}\s+prompts(?:\s+(?:per|a|each)\s+(?:step|batch|iteration))?",
         rf"{whole_in('v')}\s+{_SAMPLES}{_BY}{whole_in('prompts')}\s+prompts",
     ),
@@ -119,7 +119,7 @@ TUNING = (
         {"job.rollout.max_response": sequence},
         rf"max(?:imum)?\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
         rf"(?:{MOST}\s*)?{whole_in('v')}(?:\s*tokens)?",
-        rf"(?:responses?|completions?|generations?|roll-?outs?)\s+(?:of\s+)?{MOST}\s*{whole_in('v')}"
+        rf"(?:responses?|completions?|generations?|roll-?outs?|answers?)\s+(?:of\s+)?{MOST}\s*{whole_in('v')}"
         r"(?:\s*tokens)?(?!\s*(?:days?|weeks?|months?|hours?|minutes?|h\b|d\b))",
     ),
     *sets(
@@ -127,7 +127,7 @@ TUNING = (
         rf"(?:response|completion|output|generation)s?[\s_-]+(?:length|len|budget|tokens|limit|cap){BE}\s*(?:{MOST}\s*)?"
         rf"{whole_in('v')}(?:\s*tokens)?",
         rf"max[\s_-]*(?:new[\s_-]*|output[\s_-]*|response[\s_-]*|completion[\s_-]*)tokens{BE}\s*{whole_in('v')}",
-        rf"{MOST}\s*{whole_in('v')}(?:[\s-]*tokens?)?\s+(?:each|per\s+(?:response|completion|sample|roll-?out)|(?:long\s+)?"
+        rf"{MOST}\s*{whole_in('v')}(?:[\s-]*tokens?)?\s+(?:each|per\s+(?:response|completion|sample|roll-?out|answer)|(?:long\s+)?"
         r"(?:responses?|completions?|generations?|outputs?))",
         why="a length of responses without more is the one at which they are cut",
     ),

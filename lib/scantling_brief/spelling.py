@@ -19,6 +19,8 @@ _MYRIADS = {"万亿": 1e12, "千亿": 1e11, "百亿": 1e10, "亿": 1e8, "万": 1
 _IN_MYRIADS = re.compile(r"(\d+(?:\.\d+)?)\s?(万亿|千亿|百亿|亿|万|千)")
 _ELIDED = re.compile(r"\b[ldqn]['’](?=[^\W\d])", re.IGNORECASE)  # l'entraînement d'un
 HAN = re.compile(r"[\u3400-\u9fff]+")
+_HOW_MANY_DE = re.compile(r"\b(how many) de\s+(?=\w)")  # combien de
+_JE = re.compile(r"\bje(?=\s+\d)")  # mit je 8 H100
 _GERMAN_BILLION = re.compile(r"(?<=\d)\s?Billion\b")
 
 
@@ -47,8 +49,8 @@ def in_english(text: str) -> str:
     gigabytes as GB. A Billion between German words is no English one: it is asked about."""
     text = _from_chinese(text)
     if _german() & {word.lower() for word in _LETTERS.findall(text)}:
-        text = _GERMAN_BILLION.sub(" Bio", text)
-    return _LETTERS.sub(_word, _UNITS.sub(" GB", _ELIDED.sub("", text)))
+        text = _JE.sub("each", _GERMAN_BILLION.sub(" Bio", text))
+    return _HOW_MANY_DE.sub(r"\1 ", _LETTERS.sub(_word, _UNITS.sub(" GB", _ELIDED.sub("", text))))
 
 
 @cache

@@ -16,6 +16,7 @@ class Topic(StrEnum):
     FEWEST = "how many devices"
     CHANGED = "what if something changes"
     EITHER = "one or the other"
+    WORTH = "with it or without"
     BATCH = "which batch"
     CHIP = "which accelerator"
     CHEAPEST = "what costs less"

@@ -156,9 +156,11 @@ def is_dpo(design: Design) -> bool:
 
 
 def adapters_of(design: Design, notes: Notes) -> Adapters | None:
-    """The adapters of a design; None where all weights are trained."""
+    """The adapters of a design; None where all weights are trained. Preferences are learned by
+    either; beside adapters the frozen base is the reference, with the adapters off (TRL,
+    trainer/dpo_trainer.py, `null_ref_context`)."""
     method = method_of(design)
-    if method not in ADAPTED:
+    if method not in ADAPTED and design.job.adapter is None:
         return None
     spec = design.job.adapter or AdapterSpec()
     rank = notes.take("job.adapter.rank", spec.rank, RANK, "the usual one of recipes (judgement)")

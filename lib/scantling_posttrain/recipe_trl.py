@@ -68,8 +68,8 @@ def trl(design: Design) -> Recipe:
         }
     if method is not Method.DPO:
         settings["--packing"] = packed(result)
-    if method in ADAPTED:
-        settings |= adapter_settings(result, method)
+    if method in ADAPTED or design.job.adapter:
+        settings |= adapter_settings(result, quantised(design))
     if result.steps is not None:
         settings["--max_steps"] = max(round(result.steps), 1)
     gaps = ["the data set: its columns are those that TRL expects", *repeated(plan)]
@@ -106,7 +106,14 @@ def batches(micro: int, accumulated: int, method: Method) -> tuple[int, int]:
     return each, max(pairs // each, 1)
 
 
-def adapter_settings(result: Posttrained, method: Method) -> dict[str, object]:
+def quantised(design: Design) -> bool:
+    """Whether the base is kept in 4 bits."""
+    spec = design.job.adapter
+    bits = spec.base_bits if spec else None
+    return bits == 4 if bits else method_of(design) is Method.QLORA
+
+
+def adapter_settings(result: Posttrained, in_4_bits: bool) -> dict[str, object]:
     """The adapters under peft's names, and the bits of the base."""
     modules = dict.fromkeys(name for word in targets_of(result) for name in MODULES[word])
     out: dict[str, object] = {
@@ -115,4 +122,4 @@ def adapter_settings(result: Posttrained, method: Method) -> dict[str, object]:
         "--lora_alpha": ALPHA * rank_of(result),
         "--lora_target_modules": " ".join(modules),
     }
-    return out | ({"--load_in_4bit": True} if method is Method.QLORA else {})
+    return out | ({"--load_in_4bit": True} if in_4_bits else {})

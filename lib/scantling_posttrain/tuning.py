@@ -6,7 +6,7 @@ as many bits as they are kept in. Adapters add narrow products beside every adap
 (`adapters`), their own gradients and moments. 4-bit weights are unpacked before every product that
 reads them (Dettmers et al. 2023, QLoRA, arXiv 2305.14314, section 3). DPO runs two sequences a pair
 through the trained model and forward through the reference (Rafailov et al. 2023, arXiv 2305.18290,
-equation 7).
+equation 7); beside adapters that is the base itself, unpacked once more where it is in 4 bits.
 """
 
 from dataclasses import replace
@@ -172,7 +172,7 @@ def spent_of(c: Cases, t: Tuning, k: Constants, s: Step) -> Spent:
     trained = trained_parameters(c, t) / parameters(c.shape).total
     share = np.where(frozen, trained, 1.0)
     forward = t.forwards * (s.gemm + s.elementwise + s.logits + sent) / 3
-    forward = forward + t.forwards * s.attention / 3.5
+    forward = forward + t.forwards * (s.attention / 3.5 + unpacked / passes(c))
     bubble = (
         s.bubble
         * (work + logits)

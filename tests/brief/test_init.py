@@ -296,7 +296,7 @@ def test_a_named_model_with_another_depth():
         ("70B, 512 H100, 900 GB/s NVLink", "900 GB/s NVLink", "cluster.scale_out"),
         ("70B, 512 H100, EUR 5M", "EUR 5M", "constraints.budget_usd"),
         ("70B, 512 H100, 40% MFU", "40% MFU", "constraints.min_mfu"),
-        ("70B, 512 H100, 20k tokens", "20k tokens", "job.tokens"),
+        ("70B, 512 H100, 300k tokens", "300k tokens", "job.tokens"),
         ("70B on 512 H100 and 512 A100", "512 A100", None),
         ("70B on 512 H100 except Sundays", "except Sundays", None),
         ("70B on 512 H100 in Norway", "Norway", None),
@@ -330,7 +330,7 @@ def test_what_decides_nothing_is_listed_and_sets_nothing(text, left, unset):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("70B on 512 H100. Should we use FP8?", "Should we use FP8"),
+        ("70B on 512 H100. Should we renew Terraform?", "Should we renew Terraform"),
         ("70B on 512 H100, is the optimizer a good choice?", "is the optimizer a good choice"),
         ("What is the best framework for 70B on 512 H100", "What is the best framework for 70B"),
         ("how many days, and whether it converges, 70B on 512 H100", "whether it converges"),

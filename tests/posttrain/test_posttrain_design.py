@@ -194,3 +194,29 @@ def test_what_to_avoid_is_slower_and_says_where_its_time_goes():
         assert found.others
         for other in found.others:
             assert other.step_s > found.step_s and other.why and "longer" in other.cost
+
+
+def test_preferences_with_adapters_are_judged_by_the_frozen_base():
+    """TRL takes no second model beside adapters: the reference is the base with the adapters off.
+    So a device holds what it holds for LoRA; a pair is two sequences, and each passes the base once
+    more. The base in 4 bits is a quarter as large."""
+    plan = {"sharding": "none", "tp": 1, "pp": 1, "cp": 1, "recompute": "full", "micro_batch": 2}
+
+    def answered(**job):
+        design = {
+            "model": "llama-3.1-8b",
+            "cluster": {"accelerator": "h100-sxm", "devices": 8},
+            "plan": plan,
+            "stack": "hf-trainer",
+            "job": {"seq_len": 4096, **job},
+        }
+        return posttrain(Design.from_data(design)).as_dict()
+
+    lora = answered(method="lora", adapter={"rank": 16})
+    pairs = answered(method="dpo", adapter={"rank": 16})
+    packed = answered(method="dpo", adapter={"base_bits": 4})
+    assert pairs["memory_bytes"] == lora["memory_bytes"]
+    assert pairs["trained_params"] == lora["trained_params"]
+    assert 2.2 < pairs["step_s"] / lora["step_s"] < 2.7
+    assert packed["memory_bytes"]["weights"] < 0.4 * pairs["memory_bytes"]["weights"]
+    assert packed["step_parts_s"]["reference"] > pairs["step_parts_s"]["reference"]

@@ -34,7 +34,7 @@ def of_method(design: Design, method: str) -> Design:
 def without_use(method: Method) -> dict[str, None]:
     """The sections of a job that a method has no use for, each as a field to be left out."""
     uses = {
-        "adapter": method in ADAPTED,
+        "adapter": method in (*ADAPTED, Method.DPO),
         "rollout": method in POLICIES,
         "data": method not in (*POLICIES, Method.PRETRAIN),
     }

@@ -1,7 +1,7 @@
 """The sections of a job that tunes a trained model: adapters, samples, the policy's own samples.
 
-What a method has no use for is refused: adapters without lora or qlora, a rollout without grpo or
-ppo.
+What a method has no use for is refused: adapters without lora, qlora or dpo, a rollout without
+grpo or ppo.
 """
 
 from collections.abc import Mapping
@@ -15,6 +15,7 @@ from ..catalogue.words import (
     PRECISIONS,
     ROLLOUT_ENGINES,
     WEIGHT_SYNCS,
+    Method,
 )
 from .fields import Section, amount, count, flag, fraction, other, text, word, words
 
@@ -116,10 +117,10 @@ class RolloutSpec(Section):
 
 def check_method(method: str | None, job: Mapping[str, Any]) -> None:
     """Raises DesignError where a section stands beside a method that has no use for it."""
-    if "adapter" in job and method not in ADAPTED:
+    if "adapter" in job and method not in (*ADAPTED, Method.DPO):
         raise DesignError(
             "adapter",
-            allowed="job.method: lora or qlora beside it, or no adapter",
+            allowed="job.method: lora, qlora or dpo beside it, or no adapter",
             problem=f"stands beside the method {method or 'pretrain'}, which trains no adapters",
         )
     if "rollout" in job and method not in POLICIES:
