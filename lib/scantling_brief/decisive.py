@@ -53,7 +53,8 @@ def ask_about_rest(notes: Notes) -> None:
         names.add("comparison")
     if any(asked.topic is Topic.SLOW for asked in notes.questions):
         names.add("measured")
-    known = words_beside(names)
+    asked = {choice.partition(":")[0] for unread in notes.unread for choice in unread.choices}
+    known = words_beside(names | asked)
     if "cluster.accelerator" in notes.fields and any(
         path.startswith("model") for path in notes.fields
     ):

@@ -234,7 +234,9 @@ _WHOLE_WITH_POINT = re.compile(
     r"(?<![\w.,$€£])(\d{1,3})\.(000|\d{3})(?=\s*(?:[x×]\s*)?(?:[a-z]{1,3}\d{2,3}|gpus?\b|cards?\b|devices\b|nodes?\b))",
     re.IGNORECASE,
 )
-_HALF = re.compile(r"\bhalf\s+an?\s+(year|month|week|day|quarter)\b", re.IGNORECASE)
+_HALF = re.compile(
+    r"\bhalf\s+an?\s+(year|month|week|day|quarter|trillion|billion|million)\b", re.IGNORECASE
+)
 _HALVES = {"year": "6 months"}
 _FIRST_OPTION = re.compile(r"\b(?:option|variant|plan)\s+(?:a|1)\s*[:)]\s*", re.IGNORECASE)
 _OPTION = re.compile(r"[\s;,.]*\b(?:option|variant|plan)\s+(?:b|2|c|3)\s*[:)]\s*", re.IGNORECASE)

@@ -1,5 +1,6 @@
 """The command that answers a question of a line."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from shlex import join
@@ -166,7 +167,7 @@ def _changed(question: Question, file: str, resolved: Resolved) -> list[str]:
     elif words.startswith("trip"):
         times = 3.0
     if question.share is not None:
-        times = _share_left(question.share / 100, words)
+        times = _share_left(question.share / 100, question.words)
     phase = resolved.phases[resolved.main]
     cluster = resolved.cluster
     what = question.changed
@@ -190,11 +191,20 @@ def _changed(question: Question, file: str, resolved: Resolved) -> list[str]:
     return ["sensitivity", file]
 
 
+_MORE = re.compile(r"\b(?:more|higher|faster|up|(?:increase|raise|grow|rise)\w*)\b", re.IGNORECASE)
+_FEWER = re.compile(
+    r"\b(?:fewer|less|lower|slower|cheaper|lost|without|(?:lose|cut|reduce|drop|shrink|fall)\w*)\b",
+    re.IGNORECASE,
+)
+_TO = re.compile(r"\bto\s+\d", re.IGNORECASE)
+
+
 def _share_left(share: float, words: str) -> float:
-    """What is left of something by a share of it: 60 % of it, 10 % fewer, 20 % more."""
-    if words.startswith(("more", "higher", "faster")):
+    """What is left of something by a share of it: 60 % of it, 10 % fewer, 20 % more, lost 20 %, up
+    by 30 %, down to 70 %."""
+    if _MORE.search(words):
         return 1 + share
-    return 1 - share if words.startswith(("fewer", "less", "lower", "slower", "cheaper")) else share
+    return 1 - share if _FEWER.search(words) and not _TO.search(words) else share
 
 
 def line(arguments: Sequence[str]) -> str:

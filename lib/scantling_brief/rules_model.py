@@ -289,12 +289,12 @@ MODEL = (
         {"epochs": plain_of("e"), "examples": amount},
         (
             r"(?P<e>\d+)\s+epochs?\s+(?:over|of|on|through)\s+(?:the\s+|our\s+|a\s+)?"
-            rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}(?!\s+(?:per|/|of|with|at|x|each))"
+            rf"(?:over\s+)?{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}(?!\s+(?:per|/|of|with|at|x|each))"
         ),
     ),
     *sets(
         {"examples": number("v"), "example_tokens": sequence_of("w")},
-        rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}\s*[,(]?\s*"
+        rf"(?:over\s+)?{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}\s*[,(]?\s*"
         rf"(?:(?:of|with|at|x|@|each|avg\.?|averag(?:e|ing)|mean|length|len|about|around|roughly|~)\s*)+{whole_in('w')}[\s-]*"
         r"tok(?:en)?s?(?:\s+(?:each|on\s+average|avg|per\s+\w+))?",
     ),

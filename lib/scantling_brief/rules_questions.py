@@ -176,6 +176,7 @@ QUESTIONS = (
             r"|size)(?:\s+(?:for|on|with|given))?"
         ),
         r"(?:optimal|best|right|ideal)\s+model\s+size",
+        rf"(?:what|which)\s+(?:model\s+)?(?:model|size)\s+(?:is|would\s+be)\s+{_OPTIMAL}",
         rf"(?:the\s+)?(?:biggest|largest)\s+(?:{_OPTIMAL}|chinchilla)\s+(?:model|llm)",
         r"(?:the\s+)?best\s+(?:model|llm)(?=\s*(?:[?.,;]|$)|\s+(?:for|in|on|with|within|under)\b)",
         rf"(?:what|which)\s+(?:kind\s+of\s+)?(?:model|llm)\s+(?:can|could|should|would)\s+{_WE}{_TRAIN}",
@@ -411,7 +412,7 @@ QUESTIONS = (
             r"(?:what|which)\s+(?:kind\s+of\s+|is\s+the\s+)?(?:best\s+"
             r"|optimal\s+)?(?:parallelism|parallelization|parallelisation"
             r"|parallel\s+(?:strategy|plan|configuration|config|layout|setup)"
-            r"|tp(?:\s*/\s*pp)?(?:\s*/\s*dp)?|sharding|strategy|configuration|config"
+            r"|tp(?:\s*/\s*pp)?(?:\s*/\s*dp)?|sharding|layout|mapping|partitioning|split|strategy|configuration|config"
             r"|settings?)(?:\s+(?:should|is|do|would|to|are)(?:\s+(?:i|we|best|optimal|use"
             r"|pick|choose))*)?"
         ),
@@ -503,6 +504,7 @@ QUESTIONS = (
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
         r"(?:days|weeks|time)\s+(?:and|&|\+)\s+(?:dollars|money)|(?:dollars|money)\s+(?:and|&|\+)\s+(?:days|weeks|time)",
         r"is\s+(?:the\s+)?\w+\s+(?:going\s+to\s+be\s+)?(?:the|a|our)\s+(?:main\s+)?bottleneck|how\s+(?:bad|good)(?:\s+(?:is|will)\s+(?:it|that)(?:\s+be)?)?",
+        r"how\s+far(?=\s+(?:does|do|can|could|will|would)\b)",
         r"what\s+(?:does|would|will)\s+(?:that|this|it)\s+(?:do|change|mean)(?:\s+(?:to|for))?",
         r"what(?:'?s|\s+is|\s+will|\s+would)\s+(?:be\s+)?(?:the\s+|my\s+|our\s+)?(?:main\s+)?bottleneck\s+(?:going\s+to\s+be|be)",
         _RESULT,
