@@ -92,6 +92,25 @@ def test_a_stack_is_one_file(tmp_path):
     assert got["desk"]["inputs"]["stack"] == "litgpt"
 
 
+@pytest.mark.parametrize(
+    ("line", "field", "known"),
+    [
+        ("sharding: zeroo3", "sharding", "zero3"),
+        ("offers: {recompute: [non]}", "offers", "none"),
+        ("planned: {dedup_dispatched: 1}", "planned", "dedup_dispatch"),
+        ("recovers: [in-plaice]", "recovers", "in-place"),
+    ],
+)
+def test_a_word_that_no_stack_knows_is_refused_in_a_line(line, field, known, tmp_path):
+    """Else the switch would be left as it is, and the values of an axis would be fewer."""
+    (tmp_path / "stacks").mkdir()
+    file = tmp_path / "stacks" / "litgpt.yaml"
+    file.write_text(f"title: LitGPT\nsource: litgpt/pretrain.py\n{line}\n")
+    refused = run(tmp_path, "-m", "scantling", "design", "-", code=2, stack="litgpt").stderr
+    assert "Traceback" not in refused and f"litgpt.yaml: {field} knows no" in refused
+    assert known in refused
+
+
 @pytest.mark.slow
 def test_a_constraint_is_a_field_a_row_and_its_formula(tmp_path):
     """A grant of 2 device-years, and a run of 64 devices for some 17 days."""

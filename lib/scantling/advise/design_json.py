@@ -60,10 +60,11 @@ def as_dict(assessment: Assessment, advice: bool = True, others: Trials | None =
         }
     lines = limits(assessment, advice)
     loss = pinned_loss(assessment) if advice else None
-    if loss is not None:
-        lines.insert(len([*violations(assessment)]) if assessment.fits else len(lines), loss)
+    if loss is not None:  # behind what is violated; last where nothing fits
+        place = len(list(violations(assessment))) if assessment.fits else len(lines)
+        lines.insert(place, loss)
     job = assessment.design.job
-    target = (job.phases[assessment.resolved.main] if job.phases else job).target_loss
+    main = job.phases[assessment.resolved.main] if job.phases else job
     return {
         "name": assessment.resolved.name,
         "verdict": assessment.verdict,
@@ -76,7 +77,7 @@ def as_dict(assessment: Assessment, advice: bool = True, others: Trials | None =
         "spot": spot(assessment),
         "unread": [words.stated() for words in assessment.design.unread or ()],
         "avoid": avoid(assessment) if advice else [],
-        "to_loss": to_loss(assessment, target) if target and advice else None,
+        "to_loss": to_loss(assessment, main.target_loss) if main.target_loss and advice else None,
         "kit": kit_gaps(assessment) if advice else None,
         "no_effect": inert(assessment) if advice else [],
         "batch": batch_guide(assessment) if advice else {},

@@ -5,7 +5,7 @@ The switches are facts about the code (its read-me, paper or defaults); the spee
 stack are fitted and live in catalogue/calibration.json.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, fields
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from ...base.extensions import files
 from ...base.files import csv_rows, yaml_of
 from ...base.records import Lines, record
 from ..load import HERE
+from ..words import CP_TYPES, RECOMPUTES, RECOVERIES, SCHEDULES, SHARDINGS
 
 GENERIC = "generic"  # the file of the stack that stands in where none, or an unknown one, is named
 Word = str | float | bool  # what a field of a design says
@@ -133,12 +134,41 @@ class Stack:
 _FIELDS = frozenset(f.name for f in fields(Stack)) - {"name"}
 
 
+# fields that say a word, or hold a plan's axis to some, and the words that they know
+_WORDS: Mapping[str, Lines] = {
+    "sharding": SHARDINGS,
+    "schedule": SCHEDULES,
+    "recompute": RECOMPUTES,
+    "cp_type": CP_TYPES,
+}
+_BY_SWITCH = ("software", "planned", "mxfp8_experts")  # fields that name switches
+
+
+def _words(values: Mapping[str, Any]) -> Iterator[tuple[str, str, Iterable[str]]]:
+    """(field, word or name that stands in it, those that it knows) of a file."""
+    for name, known in _WORDS.items():
+        if name in values:
+            yield name, values[name], known
+        for word in values.get("offers", {}).get(name, ()):
+            yield "offers", word, known
+    for name in _BY_SWITCH:
+        for switch in values.get(name, ()):
+            yield name, switch, software_switches()
+    for way in values.get("recovers", ()):
+        yield "recovers", way, RECOVERIES
+
+
 def _read(path: Path) -> Stack:
-    """The stack of a file. Raises CatalogueError for a field that no stack has."""
+    """The stack of a file. Raises CatalogueError for a field that no stack has, and for a word that
+    its field does not know."""
     values: dict[str, Any] = yaml_of(path)
     for name in values:
         if name not in _FIELDS:
             raise CatalogueError(f"{path.name}: a stack has no field {name}")
+    for name, word, known in _words(values):
+        if word not in known:
+            nearest = closest(word, known) or ", ".join(known)
+            raise CatalogueError(f"{path.name}: {name} knows no {word}; nearest: {nearest}")
     recipes = values.get("mxfp8_experts", {}).items()
     return Stack(
         name=path.stem,
