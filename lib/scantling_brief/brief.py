@@ -54,6 +54,7 @@ LONGEST_RUN_DAYS = 366.0  # above a year a span is that of a lease, or of a mach
 DEAREST_DEVICE = 20.0  # [USD/h]: above all offers of the catalogue for one device
 MOST_OF_EACH = 32  # sequences of a device's batch, as trainers are set
 SHORTEST = 64  # tokens of a sequence: fewer are sequences
+MOST_TOGETHER = 144  # devices of a node or a rack, of all that are announced
 LONGEST_ALONE = 2**16  # tokens that nobody trains a model on: those of a sequence
 FEWEST_TOKENS = 1e6  # of a run: fewer are those of a sequence
 
@@ -291,7 +292,7 @@ _SENTENCE = re.compile(r"[?!;]|\.(?=\s|$)")
 def _worth(notes: Notes) -> None:
     """Whether something is worth it is seen in a run with it and in one without: of a setting
     against what a plan has without it, of a chip in a rack against the same one in a node, of
-    another chip against all others."""
+    another chip against all others. Beside words that no question begins nothing is asked."""
     asked = next((q for q in notes.questions if q.topic is Topic.WORTH), None)
     if asked is None or notes.either:
         return
@@ -299,41 +300,51 @@ def _worth(notes: Notes) -> None:
     last = next(end for end in ends if end > asked.place)
     first = max(end for end in ends if end <= asked.place)
     behind = notes.facts["behind"]
-    inside = range(asked.place, last) if behind else range(first, asked.place)
-    found = {
-        notes.places.get(_PLACED.get(path, path)): path
-        for path in (*WITHOUT, _CHIP)
-        if path in notes.fields
-    }
-    places = [place for place in found if place is not None and place in inside]
-    if not places:
-        if behind or "worth" in asked.words.lower():
-            words = notes.text[asked.place : last] if behind else asked.words
-            notes.ask(" ".join(words.split())[:LONGEST_QUOTE], _NOT_BESIDE)
+    openers = list(_OPENER.finditer(notes.text, first, asked.place))
+    if not (openers or behind or "worth" in asked.words.lower()):
         return
-    path = found[(min if behind else max)(places)]
-    value = notes.fields[path]
-    other = _same_die(value) if path == _CHIP else WITHOUT[path]
-    if other is not None and other != value:
+    begin = openers[-1].end() if openers else first
+    place = _tried(notes, asked.place, last) if behind else _tried(notes, begin, asked.place)
+    words = " ".join(notes.text[asked.place if behind else begin : last].split())[:LONGEST_QUOTE]
+    path = _PATHS.get(place, place)
+    value = notes.fields.get(path)
+    other = _in_a_node(str(value)) if path == _CHIP else WITHOUT.get(path)
+    if value is not None and other is not None and other != value:
         notes.either.append(Either(path, other, asked.words))
     elif path == _CHIP:
         notes.questions.append(Asked(Topic.CHIP, asked.words))
     else:
-        notes.ask(asked.words, _NOT_BESIDE)
+        notes.ask(words, _NOT_BESIDE)
 
 
 _CHIP = "cluster.accelerator"
-_PLACED = {_CHIP: "accelerator"}  # the fact that a field is worked out from
+_PATHS = {"accelerator": _CHIP}  # the field that a fact is worked out to
+_OPENER = re.compile(
+    r"(?:^|(?<=[.?!,:;-]))\s*(?:(?:and|but|so|also)\s+)?"
+    r"(?:does|do|did|would|will|could|can|is|are|should|might|may|how|what)\b",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(r"\s+(?:(?:an?|the)\s+)?", re.IGNORECASE)  # is the H200 ...
 
 
-def _same_die(id: str) -> str | None:
+def _tried(notes: Notes, first: int, last: int) -> str:
+    """The setting that a piece of text tries: the first that it names; a chip
+    where it is what the question begins with. Empty where there is none."""
+    chip = notes.places.get("accelerator", -1)
+    if first <= chip < last and _SUBJECT.fullmatch(notes.text[first:chip]):
+        return "accelerator"
+    places = {path: notes.places.get(path, -1) for path in WITHOUT if path in notes.fields}
+    inside = [path for path, place in places.items() if first <= place < last]
+    return min(inside, key=lambda path: places[path], default="")
+
+
+def _in_a_node(id: str) -> str | None:
     """The chip of the same die in a node, of one in a rack."""
-    if id not in catalogue.accelerators():
+    rows = catalogue.accelerators()
+    if id not in rows or rows[id].scale_up_domain <= catalogue.devices_per_node(id):
         return None
-    chip = catalogue.accelerator(id)
-    rows = catalogue.accelerators().values()
-    smaller = (row for row in rows if row.scale_up_domain < chip.scale_up_domain)
-    return next((row.id for row in smaller if row.die and row.die == chip.die), None)
+    smaller = (row for row in rows.values() if row.scale_up_domain < rows[id].scale_up_domain)
+    return next((row.id for row in smaller if row.die and row.die == rows[id].die), None)
 
 
 def _questions_unread(notes: Notes) -> None:
@@ -467,8 +478,12 @@ def _is_sized(fields: Mapping[str, Any]) -> bool:
 
 def _owned(notes: Notes) -> None:
     """Years that a machine is written off over, beside its price; they are asked about without."""
-    path = "prices.owned.years"
-    bought = "prices.owned.capex_usd" in notes.fields
+    path, capex, budget = "prices.owned.years", "prices.owned.capex_usd", "constraints.budget_usd"
+    if path in notes.fields and capex not in notes.fields and budget in notes.fields:
+        price, words = notes.fields[budget], notes.words[budget]
+        _take_back(notes, budget)
+        notes.set(capex, price, words, "of a machine that is written off")
+    bought = capex in notes.fields
     if "years" in notes.facts and bought:
         notes.set(path, notes.facts["years"], notes.words["years"], "written off over")
     elif "years" in notes.facts:
@@ -569,6 +584,7 @@ def _machine(notes: Notes) -> None:
         _racks(notes, facts["racks"])
     if "nodes" in facts:
         _nodes(notes, facts["nodes"])
+    _of_each_site(notes)
     _ranks(notes)
     if "device_hours" in facts:
         _hours(notes, facts["device_hours"])
@@ -590,6 +606,21 @@ def _spares(notes: Notes, each: float) -> None:
         return
     nodes = devices // per_node
     notes.set("reliability.spares", ceil(each * nodes), words, f"of {nodes:,} nodes")
+
+
+def _of_each_site(notes: Notes) -> None:
+    """More devices for each than a node or a rack holds are those of a site; they are asked about
+    where no sites are."""
+    path, fields = "cluster.devices_per_node", notes.fields
+    each = fields.get(path, 0)
+    if each <= MOST_TOGETHER:
+        return
+    words = notes.words[path]
+    _take_back(notes, path)
+    if "cluster.sites" in fields and "cluster.devices" not in fields:
+        notes.set("cluster.devices", fields["cluster.sites"] * each, words, "of each site")
+    else:
+        notes.ask(words, "each of what (cluster.devices has all)?", ("cluster.devices",))
 
 
 def _ranks(notes: Notes) -> None:

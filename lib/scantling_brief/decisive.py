@@ -50,7 +50,7 @@ def ask_about_rest(notes: Notes) -> None:
     model and accelerator are."""
     names = set(notes.fields)
     if notes.either:
-        names.add("comparison")
+        names |= {"comparison", *(either.path for either in notes.either)}
     if any(asked.topic is Topic.SLOW for asked in notes.questions):
         names.add("measured")
     asked = {choice.partition(":")[0] for unread in notes.unread for choice in unread.choices}

@@ -26,6 +26,7 @@ from .rules_questions import QUESTIONS
 from .rules_tuning import TUNING
 from .spelling import in_english
 from .topics import Topic
+from .units import SECONDS
 
 _GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*•·–—~≈→?!-]+")
 _CLAUSE = re.compile(r"[,;:?!\n]|\.\s")  # where the reach of a negation ends
@@ -225,13 +226,17 @@ _EVERY_ONE = re.compile(
 # from one value to another, with the unit behind the last: moving from 8k to 32k sequences
 _FROM_TO = re.compile(
     rf"\b(?:moving|going|switching|changing|growing|scaling|extending|upgrading|stretching|raising|increasing|doubling)\s+(?:up\s+)?"
-    rf"from\s+(?P<first>\d+(?:\.\d+)?k?)\s+to\s+(?P<last>\d+(?:\.\d+)?k?)(?P<unit>\s?[x×]?\s?(?:sequences?|context|ctx|seq(?:uence)?\s+len(?:gth)?"
+    rf"from\s+(?P<first>\d[\d,]*(?:\.\d+)?k?)\s+to\s+(?P<last>\d[\d,]*(?:\.\d+)?k?)(?P<unit>\s?[x×]?\s?(?:sequences?|context|ctx|seq(?:uence)?\s+len(?:gth)?"
     rf"|gpus|devices|nodes|chips|[bt]?\s?tokens?|{ACCELERATOR}))",
     re.IGNORECASE,
 )
 # a count has no fraction: 10.000 H100
 _WHOLE_WITH_POINT = re.compile(
     r"(?<![\w.,$€£])(\d{1,3})\.(000|\d{3})(?=\s*(?:[x×]\s*)?(?:[a-z]{1,3}\d{2,3}|gpus?\b|cards?\b|devices\b|nodes?\b))",
+    re.IGNORECASE,
+)
+_RATIOS = re.compile(
+    r"\b(\d(?:\.\d)?:1)\s+(instead\s+of|or|vs\.?|versus)\s+(\d(?:\.\d)?:1)\s+(over-?subscri\w+|taper\w*)",
     re.IGNORECASE,
 )
 _HALF = re.compile(
@@ -253,6 +258,7 @@ def normalised(text: str) -> str:
     text = _POWER.sub(power, in_english(text))
     text = _WHOLE_WITH_POINT.sub(r"\1\2", _NEARLY.sub("", text))
     text = _VS_EVERY.sub(r"\1 ", _EVERY_ONE.sub(r"\1 1", text))
+    text = _RATIOS.sub(r"\1 \4 \2 \3 \4", text)
     text = _JOINED.sub(r"\1 ", text)
     text = _OPTION.sub(r" or ", _FIRST_OPTION.sub("", text))
     text = _HALF.sub(lambda half: _HALVES.get(half[1].lower(), f"0.5 {half[1]}"), text)
@@ -423,7 +429,7 @@ class _Scanner:
             said = "k" if bare.endswith("k") else unit[1].lower() if unit else ""
             if self.notes.other_number(float(bare.removesuffix("k")), words, said):
                 self.answered.append((self.place, end))
-                self.unit_to = unit.end() if unit else None
+                self.unit_to = unit.end() if unit and unit[1].lower() in SECONDS else None
                 return
         self._leave(words, TURNED)
 

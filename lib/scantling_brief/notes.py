@@ -257,8 +257,7 @@ class Notes:
             known = (self.facts | self.fields).get(path)
             if known is not None and known != value:
                 self.either.append(Either(path, value, words))
-            elif known is None and path in WITHOUT and WITHOUT[path] != value:
-                self.fields[path] = WITHOUT[path]
+            elif known is None and (path in AS_PLANNED or WITHOUT.get(path, value) != value):
                 self.either.append(Either(path, value, words))
             elif known is None and path == "rate":
                 self.ask(words, "in place of which network (cluster.scale_out)?")
@@ -298,6 +297,7 @@ class Notes:
         return True
 
 
+AS_PLANNED = ("job.precision", "job.seq_len", "job.global_batch")  # a design has one in any case
 # what a run has where a setting is left out that may be tried
 WITHOUT: Mapping[str, Any] = {
     "job.precision": "bf16",

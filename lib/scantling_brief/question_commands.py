@@ -13,7 +13,7 @@ from scantling.design.resolved import Resolved
 from scantling.plans.prepare import prepare
 
 from .line import Question, Reading
-from .notes import Notes
+from .notes import AS_PLANNED, WITHOUT, Notes
 from .topics import Topic
 
 _ANSWERS = {
@@ -130,7 +130,11 @@ def command(question: Question | None, file: str, resolved: Resolved | None) -> 
     if topic is Topic.REPORT:
         return ["report", file, "-o", "report"]
     if topic is Topic.EITHER:
-        return _compared(file, question.compared)
+        compared = [
+            (path, tuple(_as_planned(path, resolved) if v is None else v for v in values))
+            for path, values in question.compared
+        ]
+        return _compared(file, compared)
     batch = phase.global_batch
     if topic is Topic.BATCH:
         return _swept(file, "job.global_batch", (max(1, batch // 2), batch, 2 * batch))
@@ -142,6 +146,17 @@ def _compared(file: str, compared: Sequence[tuple[str, tuple[Any, ...]]]) -> lis
     fields = [_values(path, values) for path, values in compared]
     together = len(compared) > 1 and len({len(values) for _, values in compared}) == 1
     return ["sweep", file, *fields, *(["--together"] if together else [])]
+
+
+def _as_planned(path: str, resolved: Resolved) -> Any:
+    """What a design has of a field that its line does not say."""
+    phase = resolved.phases[resolved.main]
+    planned: dict[str, Any] = {
+        "job.precision": phase.precision,
+        "job.seq_len": phase.seq_len,
+        "job.global_batch": phase.global_batch,
+    }
+    return planned[path] if path in AS_PLANNED else WITHOUT[path]
 
 
 def _swept(file: str, path: str, values: Sequence[Any]) -> list[str]:

@@ -53,7 +53,10 @@ _BREAKS = (
     r"(?:(?:fail|crash|di|break|go(?:es)?\s+down|falls?\s+over|restart|stop)(?:e?s|ed|ing)?"
     r"|is\s+lost)"
 )
-_LOSES = r"(?:(?:we|i|you)\s+)?(?:los(?:es?|ing)|see(?:s|ing)?|have|has)"
+_LOSES = (
+    r"(?:(?:we|i|you)\s+)?"
+    r"(?:(?:see\s+)?(?:an?\s+|the\s+)?loss\s+of|los(?:es?|ing)|see(?:s|ing)?|have|has)"
+)
 _ABOUT = r"(?:\s+(?:about|around|roughly|on\s+average))*"
 _EVERY = r"\s+(?:once\s+)?(?:every|each|in)"
 

@@ -321,7 +321,7 @@ MACHINE = (
     *sets(
         {"cluster.devices_per_node": whole("per"), "accelerator": accelerator},
         (
-            rf"(?P<per>\d+){TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s+"
+            rf"{whole_in('per')}{TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s+"
             rf"(?:(?:per|/|a|in each|in a)\s+{GROUP}|each)"
         ),
     ),

@@ -110,7 +110,7 @@ MODEL = (
     ),
     *sets(
         {"trillions": number("v")},
-        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<v_s>t|tn|trillion)(?!\w|\s*(?:/\s*s\b|bytes?|b\b|ib\b|infini|roce|eth|efa|network|fabric|nics?\b|links?"
+        r"(?:over\s+)?(?P<v>\d+(?:\.\d+)?)\s?(?P<v_s>t|tn|trillion)(?!\w|\s*(?:/\s*s\b|bytes?|b\b|ib\b|infini|roce|eth|efa|network|fabric|nics?\b|links?"
         r"|per\s|ram|memory|dram|hbm|nvme|ssd|disks?|storage|param|model|dense|moe|dollars|usd))",
     ),
     *sets(

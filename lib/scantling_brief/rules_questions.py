@@ -152,6 +152,9 @@ QUESTIONS = (
             rf"(?:is|are|does|do)\s+(?:that|this|it|these|those)\s+(?:(?:sound|look|seem)s?\s+)?{_JUDGED}"
         ),
         rf"{_JUDGED}(?=\s*\?)",
+        rf"(?:is|are)\s+{_OUR}(?=\d[\d.,]*\s*k?\s*(?:tok|tflop|s\b|sec)[^?]*\b{_JUDGED}\b)",
+        rf"{_JUDGED}(?=\s+for\s+(?:an?\s+)?\d+(?:\.\d+)?[bm]\b[^?]*\?)",
+        r"what\s+(?:should|could|would)\s+(?:it|that|this|the\s+mfu|mfu)\s+be",
         r"(?:crawl|drag|limp|creep|struggl|disappoint|underwhelm)(?:e?s|ing|ed|s\s+along)?|sluggish(?:ly)?",
         r"what(?:'?s|\s+is)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
         r"(?:is\s+)?(?:something|anything|what'?s|sth)\s+(?:is\s+)?(?:off|wrong|broken|fishy)(?:\s+here)?",
@@ -195,6 +198,7 @@ QUESTIONS = (
             r"(?:how\s+much|what\s+amount\s+of)\s+(?:training\s+)?data(?:\s+(?:do"
             r"|should)\s+(?:i|we)\s+(?:need|use))?"
         ),
+        rf"{_OPTIMAL}\s+(?:number\s+of\s+|amount\s+of\s+)?(?:tokens|token\s+count|data)",
         r"scaling\s+laws?",
         r"(?:enough|sufficient|too\s+(?:few|little|many|much))\s+(?:tokens|data)",
     ),
@@ -222,7 +226,7 @@ QUESTIONS = (
         Topic.LARGEST,
         (
             r"(?:what(?:'?s|\s+is)?\s+)?(?:the\s+)?(?:biggest|largest"
-            rf"|max(?:imum)?)\s+(?:(?:dense\s+|moe\s+)?(?:model|llm)(?:\s+size)?|dense|moe){_CAN}{_TRAIN}"
+            rf"|max(?:imum)?)\s+(?:(?:dense\s+|moe\s+)?(?:model|llm)(?:\s+size)?|dense|moe){_CAN}{_TRAIN}(?:\s+worth\s+\w+ing)?"
         ),
         rf"how\s+(?:big|large)(?:\s+(?:an?\s+|of\s+an?\s+)?(?:model|llm))?{_CAN}{_TRAIN}",
         rf"how\s+many\s+(?:billions?\s+of\s+)?(?:params?|parameters){_CAN}{_TRAIN}",
@@ -245,7 +249,7 @@ QUESTIONS = (
             r"|max(?:imum)?)\s+(?:micro[\s-]?batch(?:es)?|batch|per[\s-](?:gpu"
             rf"|device)\s+batch)(?:\s+size)?(?:\s+per\s+(?:gpu|device))?{_CAN}{_TRAIN}"
         ),
-        r"what\s+micro[\s-]?batch(?:\s+size)?",
+        r"(?:what|which)\s+micro[\s-]?batch(?:\s+size)?(?!\s*/)",
     ),
     *topic(
         Topic.EARLIEST,
@@ -412,7 +416,7 @@ QUESTIONS = (
             r"(?:what|which)\s+(?:kind\s+of\s+|is\s+the\s+)?(?:best\s+"
             r"|optimal\s+)?(?:parallelism|parallelization|parallelisation"
             r"|parallel\s+(?:strategy|plan|configuration|config|layout|setup)"
-            r"|tp(?:\s*/\s*pp)?(?:\s*/\s*dp)?|sharding|layout|mapping|partitioning|split|strategy|configuration|config"
+            r"|tp(?:\s*/\s*pp)?(?:\s*/\s*dp)?|sharding|plan|layout|mapping|partitioning|split|strategy|configuration|config"
             r"|settings?)(?:\s+(?:should|is|do|would|to|are)(?:\s+(?:i|we|best|optimal|use"
             r"|pick|choose))*)?"
         ),
@@ -430,6 +434,8 @@ QUESTIONS = (
         rf"how\s+to\s+(?:set|choose|pick|configure|select)\s+(?:the\s+)?{_AXIS}(?:\s*[/,]\s*{_AXIS})*",
         rf"(?:what|which)\s+(?:mbs|micro[\s-]?batch|ga|grad(?:ient)?\s+accum\w*|{_AXIS})(?:\s*[/,]\s*(?:mbs|ga|{_AXIS}))+",
         r"recommend(?:ed)?\s+(?:an?\s+|the\s+)?(?:parallelism|plan|layout|config\w*|sharding|parallel\s+\w+)",
+        r"(?:pipeline|tensor|data|expert|context)(?:\s+parallel(?:ism)?)?\s+(?:or|vs\.?|versus)\s+(?:pipeline|tensor|data|expert|context)"
+        r"\s+parallel(?:ism)?(?:\s+across\s+nodes)?",
         rf"(?:do|does|should|would)\s+(?:{_WE}|it)\s+(?:need|want|require|have)\s+(?:to\s+use\s+)?{_AXIS}(?!\s*[=\d])",
         rf"(?:(?:should|shall)\s+(?:i|we)\s+(?:use|pick|go\s+(?:for|with))\s+)?(?!{_SHARDED}\s+(?:or|vs\.?|versus)\s+{_SHARDED}){_AXIS}(?:\s+across\s+nodes)?\s+(?:or|vs\.?|versus)"
         rf"\s+{_AXIS}(?!\s*[=\d])",
@@ -504,6 +510,8 @@ QUESTIONS = (
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
         r"(?:days|weeks|time)\s+(?:and|&|\+)\s+(?:dollars|money)|(?:dollars|money)\s+(?:and|&|\+)\s+(?:days|weeks|time)",
         r"is\s+(?:the\s+)?\w+\s+(?:going\s+to\s+be\s+)?(?:the|a|our)\s+(?:main\s+)?bottleneck|how\s+(?:bad|good)(?:\s+(?:is|will)\s+(?:it|that)(?:\s+be)?)?",
+        r"when\s+(?:will|would|can|could|is|are)(?=\s[^?]*\b(?:done|finish\w*|ready|complete\w*|through)\b)",
+        rf"what\s+(?:do|does|would|will)\s+(?:{_WE}|it|that|this)\s+(?:gain|lose|save|win|get|bring)(?:\s+us)?(?=\s*[?.,;]|\s*$)",
         r"how\s+far(?=\s+(?:does|do|can|could|will|would)\b)",
         r"what\s+(?:does|would|will)\s+(?:that|this|it)\s+(?:do|change|mean)(?:\s+(?:to|for))?",
         r"what(?:'?s|\s+is|\s+will|\s+would)\s+(?:be\s+)?(?:the\s+|my\s+|our\s+)?(?:main\s+)?bottleneck\s+(?:going\s+to\s+be|be)",

@@ -13,10 +13,13 @@ LATER = rows("later.yaml")
 PLANNERS = rows("planners.yaml")
 FORUMS = rows("forums.yaml")
 THREADS = rows("threads.yaml")
+COLLEAGUES = rows("colleagues.yaml")
 
 
 @pytest.mark.parametrize(
-    "row", [*PEOPLE, *LATER, *PLANNERS, *FORUMS, *THREADS], ids=lambda row: row["said"][:40]
+    "row",
+    [*PEOPLE, *LATER, *PLANNERS, *FORUMS, *THREADS, *COLLEAGUES],
+    ids=lambda row: row["said"][:40],
 )
 def test_no_line_is_read_as_another(row):
     """A question is better than a wrong reading; nothing is worked out from it."""
@@ -33,8 +36,17 @@ def test_no_line_is_read_as_another(row):
         PLANNERS,
         FORUMS,
         THREADS,
+        COLLEAGUES,
     ],
-    ids=["first half", "kept aside", "written later", "planners", "forums", "threads"],
+    ids=[
+        "first half",
+        "kept aside",
+        "written later",
+        "planners",
+        "forums",
+        "threads",
+        "colleagues",
+    ],
 )
 def test_most_lines_are_right_and_hardly_any_is_wrong(lines):
     counts = Counter(score(row).kind for row in lines)
