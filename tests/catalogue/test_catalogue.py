@@ -17,7 +17,9 @@ from scantling.catalogue.listing import listing
 from scantling.catalogue.load import VERIFIED, CatalogueError, filled
 from scantling.catalogue.models.entries import entries
 from scantling.catalogue.rows import Optimizer
+from scantling.catalogue.stacks import stacks
 from scantling.catalogue.words import TOPOLOGIES
+from scantling.plans.stack_laws import laws_of_stack
 
 FILES = sorted({c["file"] for c in catalogue.columns()})
 KEYS = {
@@ -126,6 +128,12 @@ def test_rows_point_at_rows_that_exist():
         assert "recall" not in p.source, p.item
     for f in fabrics.values():
         assert f.usual_topology in ("", *TOPOLOGIES), f.id
+
+
+def test_stacks_name_laws_that_are_written():
+    """Each by the function of its law; one of another name is refused."""
+    for name, stack in stacks().items():
+        assert tuple(law.holds.__name__ for law in laws_of_stack(name)) == tuple(stack.laws)
 
 
 @pytest.mark.parametrize(

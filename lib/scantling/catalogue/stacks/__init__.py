@@ -16,7 +16,16 @@ from ...base.extensions import files
 from ...base.files import csv_rows, yaml_of
 from ...base.records import Lines, record
 from ..load import HERE
-from ..words import CP_TYPES, RECOMPUTES, RECOVERIES, SCHEDULES, SHARDINGS
+from ..words import (
+    CP_TYPES,
+    LAYER_SPLITS,
+    MODULES,
+    OFFLOADS,
+    RECOMPUTES,
+    RECOVERIES,
+    SCHEDULES,
+    SHARDINGS,
+)
 
 GENERIC = "generic"  # the file of the stack that stands in where none, or an unknown one, is named
 Word = str | float | bool  # what a field of a design says
@@ -140,6 +149,9 @@ _WORDS: Mapping[str, Lines] = {
     "schedule": SCHEDULES,
     "recompute": RECOMPUTES,
     "cp_type": CP_TYPES,
+    "layer_split": LAYER_SPLITS,
+    "offload": OFFLOADS,
+    "recompute_modules": MODULES,
 }
 _BY_SWITCH = ("software", "planned", "mxfp8_experts")  # fields that name switches
 
