@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.columns import Column
+from ..base.columns import Column, Truth
 from ..base.records import record
 from ..blocks.answers import Exchange as BlockExchange, fold
 from ..blocks.moe import Moe
@@ -336,6 +336,117 @@ def in_buckets_s(nbytes: Column, unit_bytes: Column, w: Wires, rounds: Column = 
     return buckets * ring_s(nbytes / buckets, w, rounds)
 
 
+class Reductions(NamedTuple):
+    """How often a stack sends gradients and weights."""
+
+    passes: Column  # of whole gradients over the wire: 2 an all-reduce, 1 a reduce-scatter
+    again: Column  # micro-batches that reduce them, beside the last one
+    gathers_whole: Truth  # weights are gathered once a step
+    gathers: Column  # of sharded weights in a micro-batch
+    resharded: Truth  # sharded weights are gathered in each, else once a step
+
+
+def reductions(c: Cases) -> Reductions:
+    """Of some cases."""
+    p, software = c.plan, c.software
+    return Reductions(
+        passes=1 + ((p.sharding == 0) | (software.grad_all_reduce > 0)),
+        again=scattered_again(c),
+        gathers_whole=p.sharding > 0,
+        gathers=np.where(software.reshard <= 0, 1, 2),
+        resharded=(software.reshard > 0) | (p.pp == 1),
+    )
+
+
+class Group(NamedTuple):
+    """Parameters of a device, and the ranks that have the same ones or share them."""
+
+    some: Truth  # rows that have such parameters
+    grads: Column  # of a device [bytes]
+    weights: Column  # as they are gathered [bytes]
+    ranks: Column
+    inside: Column  # of them in a domain
+    shard: Column  # ranks that share weights; below `ranks` under hsdp
+    sharded: Truth  # weights are shared too
+    hybrid: Truth  # hsdp
+    link: Link  # as rings of gradients reach it
+
+    @property
+    def copies(self) -> Column:
+        """Groups of `shard` ranks that have the same."""
+        return self.ranks / self.shard
+
+
+def group_of(
+    c: Cases, r: Reductions, params: Column, ranks: Column, packed: Column, sharding: Column
+) -> Group:
+    """The group of `params` parameters on a device. packed : ranks of other groups between two of
+    its members."""
+    hybrid = (sharding == HSDP) & r.resharded
+    fp8 = low_share(c) * c.software.fp8_gather
+    return Group(
+        some=np.asarray(params) > 0,
+        grads=params * np.maximum(c.job.grad_bytes, 4.0 * c.software.fp32_reduce),
+        weights=params * (2.0 - fp8),
+        ranks=ranks,
+        inside=members_inside(ranks, packed, gradient_domain(c)),
+        shard=np.where(hybrid, np.minimum(c.plan.shard_group, ranks), ranks),
+        sharded=((sharding == ZERO3) & r.resharded) | hybrid,
+        hybrid=hybrid,
+        link=gradient_link(c, c.link_under_compute, ranks),
+    )
+
+
+def whole_s(c: Cases, r: Reductions, g: Group) -> tuple[Column, Column, Column]:
+    """(gradients reduced, weights gathered once a step, gradients reduced after each other
+    micro-batch) where every rank has the whole weights. [s, s, s a micro-batch]"""
+    if np.all(g.sharded):
+        return 0.0, 0.0, 0.0
+    wires = Wires(g.ranks, g.inside, g.link)
+    buckets = g.grads / c.constants.dp_bucket_bytes
+    one = in_buckets_s(g.grads, buckets, wires)
+    reduced = r.passes * one
+    if np.any(g.link.sharp):  # an all-reduce in the switches, where that is faster
+        n = np.maximum(buckets, 1.0)
+        switched = n * sharp_s(g.grads / n, wires)
+        reduced = np.where(r.passes > 1, np.minimum(reduced, switched), reduced)
+    gathered = r.gathers_whole * in_buckets_s(g.weights, buckets, wires)
+    again = r.again / c.micro_batches * r.passes * one
+    whole = g.some & np.logical_not(g.sharded)
+    return whole * reduced, whole * gathered, whole * again
+
+
+def sharded_s(c: Cases, r: Reductions, g: Group) -> Column:
+    """Two gathers, or one, and a reduce-scatter of each layer, in every micro-batch. [s]"""
+    if not np.any(g.sharded):
+        return 0.0
+    pieces = (1 + r.gathers) * c.shape.layers / c.plan.pp
+    inside = np.minimum(g.inside, g.shard)
+    inside = np.where((c.software.own_card > 0) & (g.shard > inside), 1.0, inside)
+    wires = Wires(g.shard, inside, c.link_under_compute)
+    each = (r.gathers * g.weights + g.grads) / pieces
+    return pieces * ring_s(each, wires) * (g.sharded & g.some)
+
+
+def between_copies_s(c: Cases, g: Group) -> Column:
+    """All-reduce of the shards across the groups of hsdp, once a step. [s]"""
+    if not np.any(g.hybrid):
+        return 0.0
+    wires = Wires(g.copies, np.clip(g.inside / g.shard, 1.0, g.copies), g.link)
+    part = g.grads / g.shard
+    across = in_buckets_s(part, part / c.constants.dp_bucket_bytes, wires, 2.0)
+    return across * (g.hybrid & g.some)
+
+
+def bytes_of(c: Cases, r: Reductions, g: Group) -> Column:
+    """What a device sends in a step. [bytes]"""
+    each = r.gathers * g.weights + g.grads
+    sharded = each * (g.shard - 1) / g.shard * c.micro_batches
+    across = 2 * g.grads / g.shard * (g.copies - 1) / g.copies
+    whole = r.passes * (1 + r.again) * g.grads + r.gathers_whole * g.weights
+    return np.where(g.sharded, sharded + across, whole * (g.ranks - 1) / g.ranks)
+
+
 def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> DataParallel:
     """Traffic over dp x cp (experts: over their own replicas) for parameters held on one device
     before data sharding.
@@ -344,21 +455,9 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
     weights; zero2 scatters after every micro-batch, since only a shard of the gradients is kept.
     zero3: per micro-batch gather for forward and backward and a reduce-scatter; hsdp: that
     inside the shard group, then an all-reduce of the shards across groups. Experts as their own
-    sharding says. Rajbhandari et al. 2020,
-    section 7; Zhao et al. 2023 (FSDP), section 3.2.
+    sharding says. Rajbhandari et al. 2020, section 7; Zhao et al. 2023 (FSDP), section 3.2.
     """
-    p, job, link, near = c.plan, c.job, c.link_under_compute, c.site_ranks
-    m = c.micro_batches
-    keeps = c.software.reshard <= 0
-    resharded = (c.software.reshard > 0) | (p.pp == 1)  # else gathered and reduced once a step
-    gathers = np.where(keeps, 1, 2)
-    small = low_share(c) * c.software.fp8_gather
-    wide = np.maximum(job.grad_bytes, 4.0 * c.software.fp32_reduce)
-    bucket = c.constants.dp_bucket_bytes
-    pieces = (1 + gathers) * c.shape.layers / p.pp
-    passes = 1 + ((p.sharding == 0) | (c.software.grad_all_reduce > 0))  # of the gradients
-    gathered = p.sharding > 0  # the weights
-    again = scattered_again(c)
+    p, r, near = c.plan, reductions(c), c.site_ranks
     reduce: Column = 0.0
     gather: Column = 0.0
     micro: Column = 0.0
@@ -370,48 +469,20 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
     ):
         if not np.any(params):
             continue
-        hybrid = (sharding == HSDP) & resharded
-        sharded = ((sharding == ZERO3) & resharded) | hybrid
-        some = np.asarray(params) > 0  # rows without experts beside rows that have them
-        inside = members_inside(ranks, packed, gradient_domain(c))
-        grads, weights = params * wide, params * (2.0 - small)
-        gradients = gradient_link(c, link, ranks)
-        shard = np.where(hybrid, np.minimum(p.shard_group, ranks), ranks)
-        copies = ranks / shard
-        if not np.all(sharded):
-            w, whole = (Wires(ranks, inside, gradients), some & (sharded == 0))
-            each = grads / bucket
-            took = passes * in_buckets_s(grads, each, w)
-            if np.any(link.sharp):  # an all-reduce in the switches, where that is faster
-                n = np.maximum(each, 1.0)
-                took = np.where(passes > 1, np.minimum(took, n * sharp_s(grads / n, w)), took)
-            reduce = reduce + whole * took
-            gather = gather + whole * gathered * in_buckets_s(weights, each, w)
-            micro = micro + whole * (again / m) * passes * in_buckets_s(grads, each, w)
-        if np.any(sharded):  # two gathers, or one, and a reduce-scatter a layer
-            shared = np.minimum(inside, shard)
-            unit = Wires(
-                shard, np.where((c.software.own_card > 0) & (shard > shared), 1.0, shared), link
-            )
-            took = pieces * ring_s((gathers * weights + grads) / pieces, unit)
-            micro = micro + took * (sharded & some)
-        if np.any(hybrid):
-            between = Wires(copies, np.clip(inside / shard, 1.0, copies), gradients)
-            across = in_buckets_s(grads / shard, grads / shard / bucket, between, 2.0)
-            reduce = reduce + across * (hybrid & some)
-        always = (gathers * weights + grads) * (shard - 1) / shard * m
-        across_bytes = 2 * grads / shard * (copies - 1) / copies
-        sent = sent + np.where(
-            sharded,
-            always + across_bytes,
-            (passes * (1 + again) * grads + gathered * weights) * (ranks - 1) / ranks,
-        )
+        g = group_of(c, r, params, ranks, packed, sharding)
+        reduced, gathered, again = whole_s(c, r, g)
+        reduce = reduce + reduced + between_copies_s(c, g)
+        gather = gather + gathered
+        micro = micro + again + sharded_s(c, r, g)
+        sent = sent + bytes_of(c, r, g)
     return DataParallel(
         reduce_wire_s=reduce + every_step_s(c),
         gather_wire_s=gather,
         micro_wire_s=micro,
         bytes=sent,
-        calls=np.where((p.sharding >= ZERO3) & resharded, (1 + gathers) * m, 2.0 + again),
+        calls=np.where(
+            (p.sharding >= ZERO3) & r.resharded, (1 + r.gathers) * c.micro_batches, 2.0 + r.again
+        ),
     )
 
 
