@@ -72,37 +72,92 @@ class Report(Panel):
     _saved: Path | None = None  # the file that stands for the design on the desk
 
     def build(self) -> Sequence[Part]:
-        self.file_status, self.log_status = boxes.text(), boxes.text()
-        self.text_status = boxes.text()
-        self.file_download, self.log_download = Download(), Download()
-        self.report_download, self.kit_download = Download(), Download()
-        self.report_status, self.kit_status = boxes.text(), boxes.text()
-        self.about_log, self.about_page = boxes.text(_LOG), boxes.text(_PAGE)
-        self.about_kit = boxes.text(_KIT)
-        self.files = self.list_of(panel_tables.LAUNCH_KIT)
-        self.to, self.on = Drop("Framework", FRAMEWORKS), Drop("Start with", ON)
+        text, files = self._text(), self._files()
+        self.learn_card, self.measure_card = self._log(), self._measurements()
+        page = self._page()
+        self.kit_card = self._kit()
+        return [
+            boxes.columns(
+                text, boxes.stack(files, self.learn_card, self.measure_card, page), self.kit_card
+            )
+        ]
+
+    def _text(self) -> Part:
+        """The design as text."""
         self.text = Field(description="Design file", lines=16, cls="sd-code")
+        self.text_status = boxes.text()
+        self.use = self._button(
+            "Use this text",
+            self._use,
+            self.text_status,
+            "Put the design that the text spells, or that a link holds, on the desk",
+        )
+        return boxes.card(
+            "The design, as its file", self.text, boxes.row(self.use), self.text_status
+        )
+
+    def _files(self) -> Part:
+        """Its file, written and read."""
         self.path = Field(description="File", value="my-design.yaml")
+        if served():  # no path of a visitor is opened
+            self.path = Field(description="File", takes="file")
+        self.file_download, self.file_status = Download(), boxes.text()
+        self.save = self._button(
+            "Save", self._save, self.file_status, "Write the design on the desk to the file"
+        )
+        self.load = self._button(
+            "Load", self._load, self.file_status, "Put the design of the file on the desk"
+        )
+        return boxes.card(
+            "Save and load",
+            self.path,
+            boxes.row(self.save, self.load),
+            self.file_download,
+            self.file_status,
+        )
+
+    def _log(self) -> Part:
+        """What a log of its run teaches."""
         self.log = Field(description="Log", value="train.log")
+        if served():
+            self.log = Field(description="Log", takes="log")
+            self.log.on("value", lambda _: self._learn_at_once(self.log))
         self.dropped = Field(description="or a file", takes="log")
         self.dropped.hidden = served()
         self.dropped.on("value", lambda _: self._learn_at_once(self.dropped))
+        self.log_download, self.log_status = Download(), boxes.text()
+        self.learn = self._button(
+            "Learn",
+            self._learn,
+            self.log_status,
+            "Read it and put the calibration that follows into the design",
+        )
         self.learnt = self.list_of(panel_tables.LEARNT)
         self.learnt.hidden = True
-        if served():  # no path of a visitor is opened
-            self.path = Field(description="File", takes="file")
-            self.log = Field(description="Log", takes="log")
-            self.log.on("value", lambda _: self._learn_at_once(self.log))
-        self.folder = Field(description="Folder", value="reports")
-        self.kit = Field(description="Folder", value="launch")
-        self.folder.hidden = self.kit.hidden = served()  # it goes to the reader's downloads
+        return boxes.card(
+            "Learn from a log",
+            boxes.text(_LOG),
+            self.log,
+            self.dropped,
+            boxes.row(self.learn),
+            self.log_download,
+            self.log_status,
+            self.learnt,
+        )
+
+    def _measurements(self) -> Part:
+        """What to measure on a few nodes."""
         self.measures = Field(description="Folder", value="measure")
         self.measures.hidden = served()
-        self.measures_status, self.measures_download = boxes.text(), Download()
+        self.measures_download, self.measures_status = Download(), boxes.text()
         self.worth = self.list_of(panel_tables.TO_MEASURE)
-        self._buttons()
-        self._jobs()
-        self.measure_card = boxes.card(
+        self.measures_job = Job(
+            "Write the measurements",
+            self._measures_start,
+            self._measures_step,
+            partial(self._show_error, self.measures_status),
+        )
+        return boxes.card(
             "Measure first",
             self.measures,
             self.measures_job,
@@ -112,17 +167,37 @@ class Report(Panel):
             see="Short runs for two nodes and two hours, first what narrows days and dollars most. "
             "learn.sh, which is among them, puts what they measured into the design.",
         )
-        self.learn_card = boxes.card(
-            "Learn from a log",
-            self.about_log,
-            self.log,
-            self.dropped,
-            boxes.row(self.learn),
-            self.log_download,
-            self.log_status,
-            self.learnt,
+
+    def _page(self) -> Part:
+        """The report."""
+        self.folder = Field(description="Folder", value="reports")
+        self.folder.hidden = served()  # it goes to the reader's downloads
+        self.report_download, self.report_status = Download(), boxes.text()
+        self.job = Job("Render the report", self._start, self._rendered, self._ended, waits=True)
+        return boxes.card(
+            "Report",
+            boxes.text(_PAGE),
+            self.folder,
+            self.job,
+            self.report_download,
+            self.report_status,
         )
-        self.kit_card = boxes.card(
+
+    def _kit(self) -> Part:
+        """The files that a framework starts from."""
+        self.about_kit = boxes.text(_KIT)
+        self.to, self.on = Drop("Framework", FRAMEWORKS), Drop("Start with", ON)
+        self.kit = Field(description="Folder", value="launch")
+        self.kit.hidden = served()
+        self.kit_download, self.kit_status = Download(), boxes.text()
+        self.files = self.list_of(panel_tables.LAUNCH_KIT)
+        self.kit_job = Job(
+            "Write the launch kit",
+            self._kit_start,
+            self._kit_step,
+            partial(self._show_error, self.kit_status),
+        )
+        return boxes.card(
             "Launch kit",
             self.about_kit,
             self.to,
@@ -133,71 +208,9 @@ class Report(Panel):
             self.kit_status,
             self.files,
         )
-        return [
-            boxes.columns(
-                boxes.card(
-                    "The design, as its file", self.text, boxes.row(self.use), self.text_status
-                ),
-                boxes.stack(
-                    boxes.card(
-                        "Save and load",
-                        self.path,
-                        boxes.row(self.save, self.load),
-                        self.file_download,
-                        self.file_status,
-                    ),
-                    self.learn_card,
-                    self.measure_card,
-                    boxes.card(
-                        "Report",
-                        self.about_page,
-                        self.folder,
-                        self.job,
-                        self.report_download,
-                        self.report_status,
-                    ),
-                ),
-                self.kit_card,
-            )
-        ]
-
-    def _buttons(self) -> None:
-        self.use = self._button(
-            "Use this text",
-            self._use,
-            self.text_status,
-            "Put the design that the text spells, or that a link holds, on the desk",
-        )
-        self.save = self._button(
-            "Save", self._save, self.file_status, "Write the design on the desk to the file"
-        )
-        self.learn = self._button(
-            "Learn",
-            self._learn,
-            self.log_status,
-            "Read it and put the calibration that follows into the design",
-        )
-        self.load = self._button(
-            "Load", self._load, self.file_status, "Put the design of the file on the desk"
-        )
 
     def _button(self, label: str, act: Callable[[], str], place: Part, tip: str) -> Button:
         return Button(label, partial(self._pressed, act, place), tip)
-
-    def _jobs(self) -> None:
-        self.job = Job("Render the report", self._start, self._rendered, self._ended, waits=True)
-        self.measures_job = Job(
-            "Write the measurements",
-            self._measures_start,
-            self._measures_step,
-            partial(self._show_error, self.measures_status),
-        )
-        self.kit_job = Job(
-            "Write the launch kit",
-            self._kit_start,
-            self._kit_step,
-            partial(self._show_error, self.kit_status),
-        )
 
     def draw(self) -> None:
         self.text.value = self.now.design.to_yaml()
