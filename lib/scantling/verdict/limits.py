@@ -225,13 +225,10 @@ def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
     have = assessment.resolved.cluster.devices
     if used >= have or not chosen.fits:
         return
-    line = (
-        f"idle: the plan uses {used:,.0f} of {have:,} devices, and the others are paid for; "
-        "dp x micro-batch has to divide the global batch of "
-        f"{chosen.phase.global_batch:,}, with the micro-batches that a schedule needs"
-    )
+    line = f"idle: the plan uses {used:,.0f} of {have:,} devices, and the others are paid for"
     if advice:
         line += rounder(chosen)
+    line += f"; dp x micro-batch has to divide the batch of {chosen.phase.global_batch:,}"
     by_plan = np.asarray(devices(search.plan))
     row = search.fastest(search.practised & (by_plan > used))
     if row is None:
@@ -239,8 +236,8 @@ def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
     else:
         other = chosen.alternative(row)
         yield (
-            f"{line}; the fastest plan that uses more ({other.plan}: {by_plan[row]:,.0f} devices) "
-            f"has {other.apart}"
+            f"{line}; the fastest plan on more ({by_plan[row]:,.0f}: {other.plan}) has "
+            f"{other.apart}"
         )
 
 

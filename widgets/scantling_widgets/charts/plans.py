@@ -173,15 +173,30 @@ def constraint_legend() -> alt.Legend:
     )
 
 
+def _ticks(scale: str) -> alt.ExprRef:
+    """The ticks of a logarithmic axis as a Vega expression: one, two and five of each decade; of a
+    range of less than a factor of eight, which may hold one of these, four or so evenly spaced."""
+    low, high = (f"domain('{scale}')[{end}]" for end in (0, 1))
+    quarter = f"(({high} - {low}) / 4)"
+    decade = f"pow(10, floor(log({quarter}) / LN10))"
+    size = f"({quarter} / {decade})"
+    step = f"({decade} * ({size} < 1.5 ? 1 : {size} < 3.5 ? 2 : {size} < 7.5 ? 5 : 10))"
+    even = f"sequence(ceil({low} / {step}) * {step}, {high}, {step})"
+    decades = [float(f"{m}e{e}") for e in range(-2, 12) for m in (1, 2, 5)]
+    return alt.ExprRef(f"{high} < 8 * {low} ? {even} : {decades}")
+
+
 def _draw_frontier(legend: bool) -> alt.LayerChart:
-    steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)
-    ladder = [float(f"{m}e{e}") for e in range(-2, 5) for m in steps]
     stands = ["feasible", "missed"]
     x = alt.X(
         "days:Q",
         title="likely days",
         axis=alt.Axis(
-            format="~r", grid=False, labelOverlap="greedy", labelSeparation=6, values=ladder
+            labelExpr="format(datum.value, ',~r')",
+            grid=False,
+            labelOverlap="greedy",
+            labelSeparation=6,
+            values=_ticks("x"),
         ),
         scale=alt.Scale(type="log", nice=False, padding=24),
     )
@@ -189,9 +204,7 @@ def _draw_frontier(legend: bool) -> alt.LayerChart:
         "usd:Q",
         title="likely cost, million USD",
         axis=alt.Axis(
-            labelExpr="format(datum.value / 1e6, ',~r')",
-            labelOverlap="greedy",
-            values=[1e6 * v for v in ladder],
+            labelExpr="format(datum.value / 1e6, ',~r')", labelOverlap="greedy", values=_ticks("y")
         ),
         scale=alt.Scale(type="log", nice=False, padding=16),
     )
@@ -232,7 +245,7 @@ def _draw_frontier(legend: bool) -> alt.LayerChart:
         counts,
         now,
         undisturbed.mark_point(color=SECOND, shape="diamond", size=70).encode(x, y, tip()),
-        undisturbed.mark_text(dy=13, fontSize=10.5, style="soft-text").encode(
+        undisturbed.mark_text(align="left", dx=9, fontSize=10.5, style="soft-text").encode(
             x, y, alt.Text("text:N"), tip()
         ),
     )

@@ -216,47 +216,57 @@ def difference(key: str, value: Any, before: Any, more_is_better: bool | None) -
     return Difference(text, "better" if more == more_is_better else "worse")
 
 
-def message(figures: Figures, refusal: Refusal | None = None) -> tuple[str, str, str]:
-    """(state, bold start, sentence): what is most worth knowing about this design right now. All of
-    it is the library's text."""
+class Message(NamedTuple):
+    """What is most worth knowing about a design right now. All of it is the library's text."""
+
+    state: str  # good, warn or bad
+    start: str  # in bold
+    sentence: str
+    nearest: str = ""  # the change that is nearest to mending it
+
+
+def message(figures: Figures, refusal: Refusal | None = None) -> Message:
+    """The line below the headline numbers."""
     if refusal is not None:
         count = len(refusal.others or {})
         faults = several(count, "further fault is", "further faults are")
         more = f" {faults} named beside the inputs." if count else ""
-        return "bad", "Input rejected;", f"showing the last valid design. {refusal.text}.{more}"
+        said = f"showing the last valid design. {refusal.text}.{more}"
+        return Message("bad", "Input rejected;", said)
     known = VERDICTS.get(str(figures.get("verdict")))
     if known is not None and known.id == "impossible":
         verdict = verdict_sentence(figures)
-        return verdict.tone, f"{known.name}.", verdict.reason
+        return Message(verdict.tone, f"{known.name}.", verdict.reason)
     if known is not None and known.id != "feasible":
         return _unmet(figures, known)
     return _feasible(figures)
 
 
-def _unmet(figures: Figures, known: Verdict) -> tuple[str, str, str]:
+def _unmet(figures: Figures, known: Verdict) -> Message:
     """Why a design is not plainly feasible, and what would help."""
     reason = sentence(verdict_sentence(figures).reason) if figures["limits"] else ""
-    fix = nearest(figures["nearest_fixes"])
-    help_ = f" Nearest: {fix_text(fix)}." if figures["nearest_fixes"] else ""
+    fixes = figures["nearest_fixes"]
+    help_ = f"Nearest: {fix_text(nearest(fixes))}." if fixes else ""
     if over(figures):
-        return "bad", "Does not fit.", reason + help_
-    return known.tone, f"{known.short}.", reason + help_
+        return Message("bad", "Does not fit.", reason, help_)
+    return Message(known.tone, f"{known.short}.", reason, help_)
 
 
-def _feasible(figures: Figures) -> tuple[str, str, str]:
+def _feasible(figures: Figures) -> Message:
     """What a feasible design lacks all the same, what it costs more than it need, or what to
     avoid."""
     if figures.get("saving"):
         verdict = verdict_sentence(figures)
-        return verdict.tone, f"{verdict.name}.", sentence(verdict.reason)
+        return Message(verdict.tone, f"{verdict.name}.", sentence(verdict.reason))
     limit = next(iter(figures.get("limits") or ()), "")
     start, _, rest = limit.partition(": ")
     if start in _LESS_THAN_FEASIBLE:
-        return "warn", f"{_LESS_THAN_FEASIBLE[start]}.", sentence(rest)
+        return Message("warn", f"{_LESS_THAN_FEASIBLE[start]}.", sentence(rest))
     avoid = figures.get("avoid")
     if avoid and not limit:
-        return "good", "Fits.", sentence(f"To be avoided: {avoid[0]['what']}: {avoid[0]['why']}")
-    return "good", "Fits.", sentence(limit)
+        said = f"To be avoided: {avoid[0]['what']}: {avoid[0]['why']}"
+        return Message("good", "Fits.", sentence(said))
+    return Message("good", "Fits.", sentence(limit))
 
 
 def nearest(fixes: Sequence[FixRow]) -> FixRow | None:

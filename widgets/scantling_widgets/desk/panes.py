@@ -121,15 +121,17 @@ class HeadlinePane(Pane):
 
     def _show_line(self) -> None:
         now = self.session.now
-        state, start, sentence = headline.message(now.figures, self.session.refusal)
+        state, start, sentence, near = headline.message(now.figures, self.session.refusal)
         if not (now.advised or now.quick):
             sentence = f"{sentence} What would help is being worked out.".lstrip()
         if now.tuned is not None and now.tuned.asks and self.session.refusal is None:
             sentence = f"{sentence} To be settled: {now.tuned.asks[0]}".lstrip()
+        fact, mark, rest = sentence.partition("; ")
         self.line.value = (
             f'<div class="sd-line" tabindex="0" data-state="{state}"><span '
-            f'title="{boxes.escape(sentence)}"><b>{boxes.escape(start)}</b> '
-            f"{boxes.escape(sentence)}</span></div>"
+            f'title="{boxes.escape(f"{sentence} {near}".strip())}"><b>{boxes.escape(start)}</b> '
+            f"{boxes.escape(fact)}<span class=sd-rest>{boxes.escape(mark + rest)}</span> "
+            f"<span class=sd-near>{boxes.escape(near)}</span></span></div>"
         )
         self._offer = headline.offer(self.session)
         self.fix.hidden = self._offer is None
