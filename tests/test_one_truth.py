@@ -300,7 +300,9 @@ def test_desk_and_report_hold_the_numbers_of_the_design(monkeypatch):
     for a in assessments()[:gallery] + assessments()[gallery::5]:
         said = _numbers(told(a))
         said.pop(".search_seconds", None)
-        desk, page = Session(a.design).now.figures, Report(a.design, a)
+        session = Session(a.design)
+        session.advise()
+        desk, page = session.now.figures, Report(a.design, a)
         for surface in (desk, page.data):
             held = _numbers(surface)
             assert {key: held.get(key) for key in said} == pytest.approx(said, rel=1e-12)
