@@ -61,7 +61,8 @@ def _spelt(names: Iterable[str]) -> str:
     return "|".join(r"[\s-]?".join(map(re.escape, part)) for part in parts)
 
 
-_CHIPS = table(__file__, "names")["chips"]
+_LOOKS = re.compile(SHAPED, re.IGNORECASE)
+_CHIPS = [name for name in table(__file__, "names")["chips"] if not _LOOKS.fullmatch(name)]
 _TWO_WORDS = _spelt(name for name in _CHIPS if " " in name)
 _ONE_WORD = _spelt(name for name in _CHIPS if " " not in name)
 ACCELERATOR = (

@@ -72,7 +72,7 @@ _UNIT_ONCE = re.compile(
     rf"(?<![\w.,$€£¥-])(?P<first>(?:\d+k?\s*(?:,|/|{_OR})\s*)?\d+(?:\.\d+)?k?)\s*,?{_OR}(?P<last>\d+(?:\.\d+)?k?)"
     rf"(?P<unit>\s?[x×]?\s?(?:(?:experts|gpus|devices|nodes|chips|layers|minutes?|mins?|hours?|days?|weeks?|months?"
     rf"|[bt]n?|[kmbt]?\s?tokens?)\b|{ACCELERATOR}))",
-    re.IGNORECASE,
+    re.ASCII | re.IGNORECASE,
 )
 _BETWEEN = re.compile(rf"\s*(?:,|/|{_OR})\s*", re.IGNORECASE)
 # a noun said once: selective vs full recompute
@@ -82,7 +82,8 @@ _RECOMPUTE = re.compile(
     re.IGNORECASE,
 )
 _ARROW = re.compile(
-    rf"((?:{FAMILY})[\w-]*)\s*(?:->|→|=>)\s*(?=(?:\d+\s*x?\s*)?(?:{FAMILY}))", re.IGNORECASE
+    rf"((?:{FAMILY})[\w-]*)\s*(?:->|→|=>)\s*(?=(?:\d+\s*x?\s*)?(?:{FAMILY}))",
+    re.ASCII | re.IGNORECASE,
 )
 # behind other words a day is a rate: 1B tokens a day
 _A_TIME = re.compile(
@@ -93,7 +94,7 @@ _A_TIME = re.compile(
 _COUNT = re.compile(
     rf"\b(one)(?={_COUNTED})|\b({'|'.join(_NUMBERS[1:])})(?=[\s-]+[a-z\d])|\b(?:dual|quad)(?={_COUNTED_AFTER_SINGLE})|\ba(?={_COUNTED_AFTER_A})"
     rf"|\bsingle(?={_COUNTED_AFTER_SINGLE})",
-    re.IGNORECASE,
+    re.ASCII | re.IGNORECASE,
 )
 
 
@@ -110,7 +111,7 @@ _BELOW_100 = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-]+(?:{_ONES})\b)?|{'|'.join(_NUMB
 _SPELT = re.compile(
     rf"\b(?:(?P<hundreds>an?|{_ONES})\s+hundred(?:\s+(?:and\s+)?(?P<rest>{_BELOW_100}|{_ONES}))?"
     rf"|(?P<below>(?:{'|'.join(_TENS)})(?:[\s-]+(?:{_ONES}))?))\b(?=[\s-]+[a-z\d])",
-    re.IGNORECASE,
+    re.ASCII | re.IGNORECASE,
 )
 
 
@@ -210,6 +211,7 @@ _SPACES_BETWEEN = re.compile(
 )
 
 
+_SPACES = re.compile(r"[^\S\n\t ]")  # those that are no ASCII
 _JOINED = re.compile(
     r"\b((?:tp|pp|dp|cp|ep|vpp)\d+)(?=(?:(?:tp|pp|dp|cp|ep|vpp)\d+)+\b)", re.IGNORECASE
 )
@@ -228,7 +230,7 @@ _FROM_TO = re.compile(
     rf"\b(?:moving|going|switching|changing|growing|scaling|extending|upgrading|stretching|raising|increasing|doubling)\s+(?:up\s+)?"
     rf"from\s+(?P<first>\d[\d,]*(?:\.\d+)?k?)\s+to\s+(?P<last>\d[\d,]*(?:\.\d+)?k?)(?P<unit>\s?[x×]?\s?(?:sequences?|context|ctx|seq(?:uence)?\s+len(?:gth)?"
     rf"|gpus|devices|nodes|chips|[bt]?\s?tokens?|{ACCELERATOR}))",
-    re.IGNORECASE,
+    re.ASCII | re.IGNORECASE,
 )
 # a count has no fraction: 10.000 H100
 _WHOLE_WITH_POINT = re.compile(
@@ -255,7 +257,7 @@ def normalised(text: str) -> str:
         behind_number = not match[0].startswith("10")
         return f"e{match[1]}" if behind_number else f"1e{match[1]}"
 
-    text = _POWER.sub(power, in_english(text))
+    text = _POWER.sub(power, in_english(_SPACES.sub(" ", text)))
     text = _WHOLE_WITH_POINT.sub(r"\1\2", _NEARLY.sub("", text))
     text = _VS_EVERY.sub(r"\1 ", _EVERY_ONE.sub(r"\1 1", text))
     text = _RATIOS.sub(r"\1 \4 \2 \3 \4", text)

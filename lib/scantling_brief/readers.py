@@ -282,16 +282,6 @@ def gigabytes_per_s(match: Match) -> float:
     return gigabits(match) / 8
 
 
-FIBRE_MS_PER_KM = 0.0049  # of light in glass, one way (ITU-T G.652, refractive index 1.468)
-
-
-def round_trip_ms(match: Match) -> float | None:
-    """Light to another site and back. [ms]"""
-    if not match.text("km"):
-        return None
-    return float(f"{2 * FIBRE_MS_PER_KM * float(match.text('km')):.3g}")
-
-
 _RATE_OF = {
     "host": "node",
     "server": "node",

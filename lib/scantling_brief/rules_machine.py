@@ -32,7 +32,6 @@ from .readers import (
     product_of,
     quotient,
     rate_of,
-    round_trip_ms,
     tpu_slice,
     tpu_slices,
     whole,
@@ -61,9 +60,8 @@ _STORE = (
 _ALL_OF = r"(?:at most|(?:no|not) more than|up to|max(?:imum|\.)?(?: of)?|limited to|capped at)"
 # all devices of the nodes: 4 nodes, 32 H100 in total
 _IN_ALL = r"(?:in\s+total|total|altogether|in\s+all|overall|all\s+together)"
-_APART = r"(?P<km>\d+(?:\.\d+)?)\s*km\s+(?:apart|from\s+each\s+other|between\s+them)"
+_APART = r"\d+(?:\.\d+)?\s*km\s+(?:apart|from\s+each\s+other|between\s+them)"
 MACHINE = (
-    *sets({"cluster.site_rtt_ms": round_trip_ms}, _APART),
     *sets(
         {"racks": whole("n"), "accelerator": accelerator},
         rf"{whole_in('n')}{TIMES}(?P<pre>)(?P<acc>NVL72)(?P<more>)s?"
@@ -265,19 +263,30 @@ MACHINE = (
         r"(?P<v>rail-optimized|fat-tree|rail-only|dragonfly\+?)(?:\s+(?:topology|network|fabric))?",
     ),
     *sets({"accelerator": accelerator}, rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"),
+    *asks(
+        "how long is the round trip (cluster.site_rtt_ms)? Fibre takes a hundredth of a millisecond"
+        " a km at least, and its way is seldom straight",
+        rf"{whole_in('n')}\s+{SITES},?\s+{_APART},?\s+(?:each\s+)?(?:(?:with|w/|of|having)\s+)?{whole_in('c')}{TIMES}"
+        rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?",
+        choices=("cluster.site_rtt_ms",),
+        fields={
+            "cluster.sites": whole("n"),
+            "accelerator": accelerator,
+            "cluster.devices": product("n", "c"),
+        },
+    ),
     *sets(
         {
             "cluster.sites": whole("n"),
             "accelerator": accelerator,
             "cluster.devices": product("n", "c"),
-            "cluster.site_rtt_ms": round_trip_ms,
         },
         (
-            rf"{whole_in('n')}\s+{SITES},?\s+(?:{_APART},?\s+)?each\s+(?:(?:with|of|having)\s+)?{whole_in('c')}{TIMES}"
+            rf"{whole_in('n')}\s+{SITES},?\s+each\s+(?:(?:with|of|having)\s+)?{whole_in('c')}{TIMES}"
             rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"
         ),
         (
-            rf"{whole_in('n')}\s+{SITES},?\s+(?:{_APART},?\s+)?(?:with|w/|of|having)\s+{whole_in('c')}{TIMES}"
+            rf"{whole_in('n')}\s+{SITES},?\s+(?:with|w/|of|having)\s+{whole_in('c')}{TIMES}"
             rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s+each"
         ),
     ),
