@@ -435,6 +435,7 @@ LIMITS = (
             rf"(?:lose|losing|loss of)\s+{MOST}\s+{time_in('v')}(?:\s+of "
             r"(?:work|progress|training))?(?:\s+(?:per|a|at\s+(?:a|each))\s+(?:failure|crash|restart|interruption))?"
         ),
+        rf"(?:not|never)\s+(?:cost|lose|waste)\s+(?:us\s+)?more\s+than\s+{time_in('v')}\s+of\s+(?:work|progress|training)",
         rf"(?:max(?:imum)?\s+)?lost work{BE}\s*(?:{MOST})?\s*{time_in('v')}",
         rf"{MOST}\s+{time_in('v')}\s+of\s+(?:lost\s+(?:work|progress)|(?:work|progress)\s+lost)",
         rf"rpo{BE}\s*(?:{MOST})?\s*{time_in('v')}",

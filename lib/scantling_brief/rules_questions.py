@@ -241,6 +241,8 @@ QUESTIONS = (
             rf"|window))?{_CAN}{_TRAIN}"
         ),
         rf"how\s+long\s+(?:a\s+)?(?:of\s+a\s+)?(?:context|sequence)s?{_CAN}{_TRAIN}",
+        rf"(?:what|which)\s+(?:context|sequence|ctx|seq)(?:[\s-]*(?:length|len|window))?\s+(?:can|could|would)\s+{_WE}"
+        r"\s+(?:reach|get(?:\s+to)?|train(?:\s+with)?|use|fit|afford|run)",
     ),
     *topic(
         Topic.MICRO_BATCH,
@@ -382,6 +384,7 @@ QUESTIONS = (
         r"(?:mtbf|mean\s+time\s+(?:between|to)\s+failures?)(?!\s*(?:of|is|=|:)?\s*\d[\d.]*[\s-]*(?:s|m|min\w*|h|hours?|hrs?|days?|weeks?)\b)(?:\s+of)?",
         rf"how\s+much\s+(?:time\s+)?(?:do|does|will|would)\s+(?:the\s+|our\s+)?(?={CHECKPOINT})",
         r"(?:spares?|spare\s+(?:nodes|gpus|machines|capacity))(?=\s*\?|\s+for\b)",
+        rf"(?:do|does|should|would|will)\s+(?:{_WE}|it)\s+need\s+(?:any\s+|hot\s+|cold\s+)*spares?(?:\s+(?:nodes|gpus|machines))?",
         r"how\s+often\s+(?:will|does|do|would|should)\s+(?:it|this|that|the\s+\w+|we)\s+(?:crash|fail|break|stop|restart)",
         rf"(?:{_IF}\s+)(?:an?\s+|one\s+|the\s+|any\s+|whole\s+|entire\s+|single\s+)*(?:node|rack|pod|switch|building|hall|gpu)\s+"
         r"(?:dies|fails|goes\s+down|is\s+lost|breaks|crashes)",
@@ -509,7 +512,7 @@ QUESTIONS = (
         _OOM,
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
         r"(?:days|weeks|time)\s+(?:and|&|\+)\s+(?:dollars|money)|(?:dollars|money)\s+(?:and|&|\+)\s+(?:days|weeks|time)",
-        r"is\s+(?:the\s+)?\w+\s+(?:going\s+to\s+be\s+)?(?:the|a|our)\s+(?:main\s+)?bottleneck|how\s+(?:bad|good)(?:\s+(?:is|will)\s+(?:it|that)(?:\s+be)?)?",
+        r"is\s+(?:the\s+)?\w+\s+(?:going\s+to\s+be\s+)?(?:the|a|our)\s+(?:main\s+)?(?:bottleneck|problem|limit|issue)|how\s+(?:bad|good)(?:\s+(?:is|will)\s+(?:it|that)(?:\s+be)?)?",
         r"when\s+(?:will|would|can|could|is|are)(?=\s[^?]*\b(?:done|finish\w*|ready|complete\w*|through)\b)",
         rf"what\s+(?:do|does|would|will)\s+(?:{_WE}|it|that|this)\s+(?:gain|lose|save|win|get|bring)(?:\s+us)?(?=\s*[?.,;]|\s*$)",
         r"how\s+far(?=\s+(?:does|do|can|could|will|would)\b)",

@@ -37,6 +37,7 @@ TUNING = (
     *sets(
         {"job.method": always("lora"), "job.adapter.rank": whole("v")},
         r"lora_(?:r|rank|dim)\s*[:=]?\s*(?P<v>\d+)",
+        r"(?:low-rank\s+)?adapters?\s*(?:of|with|at|,|\()?\s*(?:rank|r)\s*[:=]?\s*(?:of\s+)?(?P<v>\d+)",
     ),
     *sets({"adapter_rank": whole("v")}, rf"(?:lora[\s_-]*)?(?:rank|r){BE}\s*(?P<v>\d+)"),
     *sets(
@@ -117,6 +118,7 @@ TUNING = (
     ),
     *sets(
         {"job.rollout.max_response": sequence},
+        rf"{whole_in('v')}\s*(?:tok(?:en)?s?\s+)?max(?:imum)?\.?\s+(?:response|completion|generation|output)(?:\s+(?:length|tokens))?",
         rf"max(?:imum)?\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
         rf"(?:{MOST}\s*)?{whole_in('v')}(?:\s*tokens)?",
         rf"(?:responses?|completions?|generations?|roll-?outs?|answers?)\s+(?:of\s+)?{MOST}\s*{whole_in('v')}"
