@@ -241,6 +241,7 @@ _INSTEAD = re.compile(
     r"(?<![\w.,])(\d[\d,]*k?)\s+instead\s+of\s+(\d[\d,]*k?)(\s?(?:[a-z]{1,3}\d{2,3}[a-z]?|gpus?|nodes?|devices|chips)\b)",
     re.IGNORECASE,
 )
+_RACK = re.compile(r"\bnvlink[\s-]?(72|36)\b", re.IGNORECASE)
 _RATIOS = re.compile(
     r"\b(\d(?:\.\d)?:1)\s+(instead\s+of|or|vs\.?|versus)\s+(\d(?:\.\d)?:1)\s+(over-?subscri\w+|taper\w*)",
     re.IGNORECASE,
@@ -264,7 +265,7 @@ def normalised(text: str) -> str:
     text = _POWER.sub(power, in_english(_SPACES.sub(" ", text)))
     text = _WHOLE_WITH_POINT.sub(r"\1\2", _NEARLY.sub("", text))
     text = _VS_EVERY.sub(r"\1 ", _EVERY_ONE.sub(r"\1 1", text))
-    text = _INSTEAD.sub(r"\1\3 instead of \2\3", text)
+    text = _INSTEAD.sub(r"\1\3 instead of \2\3", _RACK.sub(r"NVL\1", text))
     text = _RATIOS.sub(r"\1 \4 \2 \3 \4", text)
     text = _JOINED.sub(r"\1 ", text)
     text = _OPTION.sub(r" or ", _FIRST_OPTION.sub("", text))
