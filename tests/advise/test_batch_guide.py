@@ -55,9 +55,9 @@ def test_shapes_keep_the_batch_and_are_plans_of_the_search(large):
                 {f"plan.{k}": r[k] for k in ("dp", "micro_batch", "tp", "cp", "pp")}
             )
         )
-        assert pinned.step_s == pytest.approx(r["step_s"]) and r["step_ratio"] == pytest.approx(
-            pinned.step_s / large.step_s
-        )
+        fastest = pinned.fastest["step_s"]  # a plainer plan may stand before it
+        assert fastest == pytest.approx(r["step_s"])
+        assert r["step_ratio"] == pytest.approx(fastest / large.step_s)
     assert [r["step_s"] for r in rows] == sorted(r["step_s"] for r in rows)
 
 

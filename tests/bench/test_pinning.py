@@ -14,6 +14,12 @@ DEEPSEEK = (
     "stack: {id: megatron-core, release: '26.08'}\n"
     "plan: {gradients: bf16, cuda_graphs: full, moe_dispatcher: hybridep, moe_overlap: true}"
 )
+ON_B200 = (
+    "model: deepseek-v3\ncluster: {accelerator: b200-sxm, devices: 256}\n"
+    "job: {seq_len: 4096, global_batch: 4096, precision: mxfp8, effort: tuned, routing: forced}\n"
+    "stack: {id: megatron-core, release: '26.04'}\n"
+    "plan: {gradients: bf16, cuda_graphs: layer, moe_dispatcher: deepep, moe_overlap: true}"
+)
 SMALL = (
     "model: smollm3-3b\ncluster: {accelerator: h100-sxm, devices: 384}\n"
     "job: {seq_len: 4096, global_batch: 576, precision: bf16}\nstack: nanotron"
@@ -27,10 +33,13 @@ AMD = (
     "job: {seq_len: 8192, global_batch: 1024}"
 )
 # what once was faster pinned than searched: 61 layers have no chunks that divide them, batches of
-# nine have no micro-batch that is a power of two, 8,192 tokens are short for four ranks
+# nine have no micro-batch that is a power of two, 8,192 tokens are short for four ranks, of the
+# best plans of a kind only the first was looked around
 PINS = [
     (DEEPSEEK, {"vpp": 4}),
     (DEEPSEEK, {"recompute": "selective", "recompute_modules": ["mla_up_proj"]}),
+    (ON_B200, {"tp": 1}),
+    (ON_B200, {"vpp": 3}),
     (SMALL, {"micro_batch": 3}),
     (LARGE, {"cp": 4}),
     (AMD, {"sharding": "zero2"}),

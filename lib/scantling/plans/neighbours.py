@@ -193,16 +193,19 @@ def _degrees(c: Columns, q: Question) -> list[Columns]:
 
 
 def _experts(c: Columns, q: Question) -> Columns:
-    """Other groups of expert ranks, and experts that are whole or split as the layers are."""
-    etp = q.pins.get("etp")
+    """Other groups of expert ranks, and experts that are whole, split as the layers are, or over as
+    many ranks in all as before."""
+    c = {**c, "expert_ranks": c["ep"] * c["etp"]}
     if q.pins.get("ep") is None:
         ranks = divisors(q.model.experts)
         moved = _moved(c, "ep", ranks[ranks <= EXPERT_RANKS].tolist(), FAR)
         c = stacked([c, moved])
-    if etp is not None:
+    over = c.pop("expert_ranks")
+    if q.pins.get("etp") is not None:
         return c
     whole = np.ones(len(c["tp"]), np.int64)
-    return stacked([{**c, "etp": whole}, {**c, "etp": c["tp"]}])
+    as_before = np.maximum(over // c["ep"], 1)
+    return stacked([{**c, "etp": etp} for etp in (whole, c["tp"], as_before)])
 
 
 def _moved(c: Columns, name: str, values: list[int], far: float) -> Columns:

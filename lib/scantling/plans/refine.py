@@ -112,7 +112,8 @@ def repeating_most(
 
 def kinds(search: Search, most: int) -> Array:
     """Rows of the best plan of each set of degrees without those of experts, best first, no slower
-    than SLOWER times the best of all; then with those; then the best of all others."""
+    than SLOWER times the best of all, at most half of `most`; then a quarter that are the best of
+    all; then those of each set with the degrees of experts; then the best of all others."""
     rows = search.order[:LOOKED_AT]
     rows = rows[search.step_s[rows] <= SLOWER * search.step_s[rows[0]]]
     kind = np.zeros(len(rows))
@@ -121,8 +122,10 @@ def kinds(search: Search, most: int) -> Array:
         kind = kind * 4096 + np.log2(search.column(name)[rows]) * 64
         if name in ("pp", "ep"):
             first.append(np.sort(np.unique(kind, return_index=True)[1])[:most])
-    first[0] = first[0][: most // 2]
-    taken, at = np.unique(np.concatenate([*first, np.arange(len(rows))]), return_index=True)
+    of_degrees, with_experts = first
+    best = np.arange(len(rows))
+    in_turn = (of_degrees[: most // 2], best[: most // 4], with_experts, best)
+    taken, at = np.unique(np.concatenate(in_turn), return_index=True)
     chosen: Array = rows[taken[np.argsort(at)][:most]]
     return chosen
 
