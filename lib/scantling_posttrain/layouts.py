@@ -87,7 +87,8 @@ def trainer_on(design: Design, r: Rollout, devices: int, k: Constants) -> tuple[
     batch, filled = update_batch(r, pack, devices)
     document = min((r.prompt + r.response) * exp(r.spread**2), float(pack))
     own = twin(design, devices, pack, batch, document, None)
-    return trainer_of(own, full_tuning(), pack, k), filled
+    tuning = replace(full_tuning(), critics=float(r.critic))
+    return trainer_of(own, tuning, pack, k), filled
 
 
 def replica_sizes(r: Rollout, devices: int) -> list[int]:

@@ -110,6 +110,7 @@ def full_tuning() -> Tuning:
         adapter_bytes=4.0,
         fused_lora=0.0,
         forwards=0.0,
+        critics=0.0,
         pairs=0.0,
         eager_loss=0.0,
         logits_spared=0.0,

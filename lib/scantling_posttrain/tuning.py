@@ -261,7 +261,13 @@ def trained_bytes(c: Cases, t: Tuning) -> Column:
 
 
 def held(c: Cases, t: Tuning, k: Constants) -> Held:
-    """Memory of the fullest device of every case. [bytes]"""
+    """Memory of the fullest device of every case. [bytes]
+
+    Beside the trained model stand the weights of a frozen reference, sharded as the plan shards
+    weights (TRL's DPOTrainer, ref_model; with adapters the base is the reference), and a critic
+    with all of its states. The reference of a policy waits in host memory (verl, NeMo RL), and is
+    not counted.
+    """
     c = with_own_code(c, t, k)
     whole, frozen = memory(c), memory(without_states(c))
     adapters = t.adapters > 0
@@ -275,8 +281,12 @@ def held(c: Cases, t: Tuning, k: Constants) -> Held:
     usual = np.maximum(c.job.optimizer_bytes, 1e-12)
     moments = whole.optimizer * np.where(t.moment_bytes > 0, t.moment_bytes / usual, 1.0)
     parts = (
-        np.where(adapters, base_weights(c, t, frozen), whole.weights),
-        np.where(adapters, trained_bytes(c, t), gradients + moments),
+        np.where(
+            adapters,
+            base_weights(c, t, frozen),
+            whole.weights * (1 + t.critics) + t.forwards * frozen.weights,
+        ),
+        np.where(adapters, trained_bytes(c, t), (gradients + moments) * (1 + t.critics)),
         activations,
         np.where(adapters, other, whole.other),
     )

@@ -349,6 +349,7 @@ def tuning_cells(row: Cells, facts: Facts) -> dict[str, float]:
         "adapter_bytes": stack.adapter_bytes,
         "fused_lora": float("foak" in facts.framework),
         "forwards": float(facts.method == "dpo"),
+        "critics": 0.0,
         "pairs": float(facts.method == "dpo"),
         "eager_loss": float(not facts.chunked and (facts.library or facts.torchtune)),
         "logits_spared": facts.logits_spared,

@@ -20,6 +20,7 @@ class Tuning:
     adapter_bytes: Column  # of an adapter's weight
     fused_lora: Column  # adapters in fused kernels (fms FOAK, Unsloth)
     forwards: Column  # of frozen models beside the trained one: a reference [count]
+    critics: Column  # value models of the trained one's size that are trained beside it [count]
     pairs: Column  # preferred and rejected sample of each: two sequences a sample
     eager_loss: Column  # whole logits, again in fp32
     logits_spared: Column  # bytes a logit that a fused or chunked loss of such code does without

@@ -220,3 +220,30 @@ def test_preferences_with_adapters_are_judged_by_the_frozen_base():
     assert 2.2 < pairs["step_s"] / lora["step_s"] < 2.7
     assert packed["memory_bytes"]["weights"] < 0.4 * pairs["memory_bytes"]["weights"]
     assert packed["step_parts_s"]["reference"] > pairs["step_parts_s"]["reference"]
+
+
+PINNED_PLAN = {"tp": 1, "pp": 1, "cp": 1, "micro_batch": 1}
+
+
+def held_by(method, plan, **job):
+    """The assessed memory of 8B trained on 8 devices."""
+    design = {
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": "b200", "devices": 8},
+        "job": {"method": method, "seq_len": 2048, "global_batch": 64, **job},
+        "plan": plan,
+    }
+    return posttrain(design).as_dict()["memory_bytes"]
+
+
+@pytest.mark.parametrize("sharding, ranks", [("zero2", 1), ("zero3", 8)])
+def test_a_reference_is_a_second_model_in_16_bit(sharding, ranks):
+    """TRL's DPOTrainer holds `ref_model`: 8.03 billion weights of two bytes, whole on each device
+    unless weights are sharded. With adapters it is the base with these off."""
+    plan = PINNED_PLAN | {"sharding": sharding}
+    alone, beside = held_by("sft", plan), held_by("dpo", plan)
+    more = beside["weights"] - alone["weights"]
+    assert more == pytest.approx(2 * 8.03e9 / ranks, rel=0.25)
+    assert beside["trained"] == alone["trained"]
+    base = held_by("lora", plan, adapter={"rank": 16})["weights"]
+    assert held_by("dpo", plan, adapter={"rank": 16})["weights"] == base
