@@ -84,8 +84,10 @@ def senseless(assessment: Assessment) -> list[Reason]:
     """Thresholds of sense that are passed: years of run, hours a step, weights through NVMe, a
     tenth of the best published MFU."""
     reasons = []
-    years = (assessment.days or 0.0) / YEAR_DAYS
     limit = SENSE["run"]
+    years = (assessment.days or 0.0) / YEAR_DAYS
+    if years > limit.most / 2:  # runs are drawn where they may decide
+        years = (assessment.likely.days or 0.0) / YEAR_DAYS
     if years > limit.most:
         text = f"a run of {years:.3g} years; more than {limit.most:g} years, {limit.why}"
         reasons.append(_senseless("run", text))
