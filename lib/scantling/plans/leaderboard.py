@@ -148,9 +148,11 @@ def listed(search: Search, rows: Array) -> dict[str, Array]:
         "precision": phase.precision,
     }
     table = named(plan, n, phase.global_batch)
-    table["recompute_modules"] = np.empty(n, object)  # empty: the stack's own
-    for row, bits in enumerate(np.broadcast_to(plan.modules, n).tolist()):
-        table["recompute_modules"][row] = modules_of_bits(int(bits))
+    sets, at = np.unique(np.broadcast_to(plan.modules, n), return_inverse=True)
+    modules = np.empty(len(sets), object)  # empty lists: the stack's own
+    for i, bits in enumerate(sets.tolist()):
+        modules[i] = modules_of_bits(int(bits))
+    table["recompute_modules"] = modules[at]
     for name, column in figures.items():
         table[name] = np.broadcast_to(column, n)
     return table
