@@ -39,6 +39,7 @@ AXES = (
     *("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "sp", "micro_batch", "sharding", "schedule"),
     *("recompute", "recompute_layers", "offload", "layer_split", "cp_type"),
 )
+MODULE_AXIS = "recompute_modules"  # tried where the stack offers it, and where none is named
 MODULES = (["core_attn"], ["mla_up_proj"], ["moe"], ["norm", "mlp_act"], ["core_attn", "mlp_act"])
 
 
@@ -71,8 +72,11 @@ class Break:
             return "less headroom"
         if self.before.practised and not self.after.practised:
             return "nobody has run it"
-        offers = self.after.search.situation.resolved.offers
+        resolved = self.after.search.situation.resolved
+        offers = resolved.offers
         if any(axis in offers and value not in offers[axis] for axis, value in self.pin.items()):
+            return "not offered by the stack"
+        if MODULE_AXIS in self.pin and resolved.stack and not offers.get(MODULE_AXIS):
             return "not offered by the stack"
         name = self.after.plan["schedule"]
         usual = (*EVERYDAY, *published_schedules(self.after.devices))
