@@ -20,6 +20,10 @@ ON_B200 = (
     "stack: {id: megatron-core, release: '26.04'}\n"
     "plan: {gradients: bf16, cuda_graphs: layer, moe_dispatcher: deepep, moe_overlap: true}"
 )
+ON_CARDS = (
+    "model: llama-4-maverick\ncluster: {accelerator: rtx5090, devices: 32232}\n"
+    "job: {seq_len: 8192, global_batch: 5706, precision: fp8}"
+)
 SMALL = (
     "model: smollm3-3b\ncluster: {accelerator: h100-sxm, devices: 384}\n"
     "job: {seq_len: 4096, global_batch: 576, precision: bf16}\nstack: nanotron"
@@ -34,12 +38,15 @@ AMD = (
 )
 # what once was faster pinned than searched: 61 layers have no chunks that divide them, batches of
 # nine have no micro-batch that is a power of two, 8,192 tokens are short for four ranks, of the
-# best plans of a kind only the first was looked around
+# best plans of a kind only the first was looked around, and plans whose states leave the device
+# were no kind of their own
 PINS = [
     (DEEPSEEK, {"vpp": 4}),
     (DEEPSEEK, {"recompute": "selective", "recompute_modules": ["mla_up_proj"]}),
     (ON_B200, {"tp": 1}),
     (ON_B200, {"vpp": 3}),
+    (ON_CARDS, {"recompute": "none"}),
+    (ON_CARDS, {"ep": 32}),
     (SMALL, {"micro_batch": 3}),
     (LARGE, {"cp": 4}),
     (AMD, {"sharding": "zero2"}),

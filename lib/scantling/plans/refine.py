@@ -113,21 +113,27 @@ def repeating_most(
 def kinds(search: Search, most: int) -> Array:
     """Rows of the best plan of each set of degrees without those of experts, best first, no slower
     than SLOWER times the best of all, at most half of `most`; then a quarter that are the best of
-    all; then those of each set with the degrees of experts; then the best of all others."""
+    all; then the best with each part of the state away from the device; then those of each set
+    with the ranks of experts; then the best of all others."""
     rows = search.order[:LOOKED_AT]
     rows = rows[search.step_s[rows] <= SLOWER * search.step_s[rows[0]]]
-    kind = np.zeros(len(rows))
-    first = []
-    for name in ("tp", "cp", "pp", "ep"):
-        kind = kind * 4096 + np.log2(search.column(name)[rows]) * 64
-        if name in ("pp", "ep"):
-            first.append(np.sort(np.unique(kind, return_index=True)[1])[:most])
-    of_degrees, with_experts = first
+    degrees = np.stack([search.column(name)[rows] for name in ("tp", "cp", "pp", "ep")])
+    of_degrees = first_of_each(degrees[:3])[: most // 2]
+    of_offload = first_of_each(search.column("offload")[rows][None] + 1)
     best = np.arange(len(rows))
-    in_turn = (of_degrees[: most // 2], best[: most // 4], with_experts, best)
+    in_turn = (of_degrees, best[: most // 4], of_offload, first_of_each(degrees)[:most], best)
     taken, at = np.unique(np.concatenate(in_turn), return_index=True)
     chosen: Array = rows[taken[np.argsort(at)][:most]]
     return chosen
+
+
+def first_of_each(columns: Array) -> Array:
+    """Positions of the first row of each set of values from 1 on, ascending.
+    [columns: (fields, n)]"""
+    kind = np.zeros(columns.shape[1])
+    for column in columns:
+        kind = kind * 4096 + np.log2(column) * 64
+    return np.sort(np.unique(kind, return_index=True)[1])
 
 
 def columns_of(plan: Plan) -> Columns:
