@@ -12,7 +12,20 @@ from scantling.base.errors import DesignError
 from scantling.base.show import number
 
 from . import question_pages
-from .question import BAD, NEAR, OPEN, RIGHT, SLIP, WRONG, Choice, Explain, Number, Plan, Question
+from .question import (
+    BAD,
+    NEAR,
+    NEARLY,
+    OPEN,
+    RIGHT,
+    SLIP,
+    WRONG,
+    Choice,
+    Explain,
+    Number,
+    Plan,
+    Question,
+)
 from .right_answers import answer_as_text, right_answer as right_answer
 from .texts import small_size
 from .typed import confusions, likely_factors, read_keys, read_number, read_plan
@@ -49,7 +62,6 @@ class Verdict:
         return question_pages.block(question_pages.verdict_part(self))
 
 
-NEARLY = 0.25  # share by which a plan that fits may be slower than the best, to be near it
 _PARTS = ("weights", "gradients", "optimizer", "activations", "other")
 OTHER_SIGN = "The answer has the other sign."
 NOT_ZERO = "The answer is not zero."
@@ -119,10 +131,10 @@ def _number(q: Number, answer: Any) -> Verdict:
         return verdict(WRONG, OTHER_SIGN if value else NOT_ZERO)
     apart = _apart(value, right)
     way = "high" if abs(value) > abs(right) else "low"
-    if apart <= max(q.within**2, 1.10):
+    if apart <= q.near:
         close = f"Close, but too {way} {_tolerance(q)}: look for a part left out or rounded away."
         return verdict(NEAR, close, 0.5)
-    return verdict(WRONG, _off(apart, way, q.unit))
+    return verdict(WRONG, _off(q, apart, way))
 
 
 def _slip_of(q: Number, value: float) -> int | None:
@@ -135,14 +147,15 @@ def _slip_of(q: Number, value: float) -> int | None:
     return min(near)[1] if near else None
 
 
-def _off(apart: float, way: str, unit: str) -> str:
-    """How far an answer is off, and what that factor usually is of such a quantity."""
+def _off(q: Number, apart: float, way: str) -> str:
+    """How far an answer is off, and what that factor usually is of this number."""
     if apart > 1e5:
         return f"Too {way} by {log10(apart):.0f} powers of ten."
     usual = ""
-    for factor, too_high, too_low in likely_factors(unit):
-        if _apart(apart, factor) < 1.02:
-            usual = f": {too_low if way == 'low' else too_high}"
+    for factor, too_high, too_low in likely_factors(q):
+        says = too_low if way == "low" else too_high
+        if says and _apart(apart, factor) < 1.02:
+            usual = f": {says}"
             break
     return f"Too {way} by a factor of {number(apart, 2)}{usual}."
 
@@ -231,7 +244,7 @@ def _plan(q: Plan, answer: Any) -> Verdict:
     behind = trial.step_s / best.step_s - 1
     if behind <= q.slower - 1:
         return verdict(RIGHT, _fits(trial, behind), 1.0)
-    near = behind <= NEARLY
+    near = behind <= NEARLY - 1
     return verdict(NEAR if near else WRONG, _slow(trial, best, behind), 0.5 if near else 0.25)
 
 

@@ -16,6 +16,11 @@ from scantling.design.design import Design
 
 RIGHT, SLIP, NEAR, WRONG, OPEN, BAD = "right", "slip", "near", "wrong", "open", "unreadable"
 
+# what a number is worked out from: FLOP of training, devices at work together, bytes of values that
+# are kept, bytes that pass a link
+WORK, FLEET, KEPT, SENT = "work", "fleet", "kept", "sent"
+NEARLY = 1.25  # ratio to the best step up to which a plan that fits is near it
+
 Facts = TypeVar("Facts")
 
 
@@ -94,17 +99,25 @@ class Question:
 @record
 class Number(Question):
     """A number, `expected` in the base unit and asked for in `unit`; `scale` base units make one.
-    Right within the ratio `within` (1.05: five per cent; 1: exactly)."""
+    Right within the ratio `within` (1.05: five per cent; 1: exactly). `made_of`: what it is worked
+    out from (WORK, FLEET, KEPT, SENT), whose usual slips a wrong factor then points to."""
 
     expected: float
     unit: str = ""
     scale: float = 1.0
     within: float = 1.05
+    made_of: Lines = ()
     slips: tuple[Slip, ...] = ()
     # manner of `quantities` in which the right value is printed (usd, params, hours); else it
     # stands in the unit
     manner: str = ""
     kind: ClassVar[str] = "number"
+
+    @property
+    def near(self) -> float:
+        """Ratio up to which a wrong answer is close: half as far again as a right one may lie, at
+        least 1.1."""
+        return max(self.within**1.5, 1.1)
 
 
 @record

@@ -17,6 +17,7 @@ from scantling.base.displayed import markdown
 from .question import (
     BAD,
     NEAR,
+    NEARLY,
     OPEN,
     RIGHT,
     SLIP,
@@ -230,10 +231,11 @@ def _key(q: Question) -> str:
             "unit": q.unit,
             "units": factors(q.unit),
             "confusions": confusions(q.unit),
-            "factors": likely_factors(q.unit),
+            "factors": likely_factors(q),
             "dimensions": DIMENSIONS,
             "asked": dimension(q.unit),
             "within": q.within,
+            "near": q.near,
             "right": right,
             "shown": answer_as_text(q, right),
             "slips": [
@@ -272,6 +274,7 @@ def plan_table(q: Plan) -> dict[str, Any]:
     return {
         "names": list(q.names),
         "slower": q.slower,
+        "near": NEARLY,
         "best": float(best.step_s),
         "steps": {
             ",".join(map(str, k)): None if np.isinf(s) else round(float(s), 4)

@@ -12,7 +12,7 @@ from scantling.base.records import Lines
 from scantling.base.typed import digits
 from scantling.base.units import DAY_S
 
-from .question import Option
+from .question import FLEET, KEPT, SENT, WORK, Number, Option
 
 _PREFIX = {
     "k": 1e3,
@@ -72,14 +72,12 @@ DIMENSIONS = (
         "a count",
     ),
 )
-# what is counted in what follows from FLOP, and so carries their slips
-_OF_WORK = ("FLOP", "FLOP per second", "time", "money")
-_OF_BYTES = ("bytes", "a rate of bytes")
 
 
 class Factor(NamedTuple):
-    """What a wrong factor usually is: how it is said of an answer that much too high, and too low;
-    the ratio up to which it counts is 1.02. `of`: what a unit has to count for it (`dimension`)."""
+    """What a wrong factor usually is: how it is said of an answer that much too high, and too low
+    (nothing where no usual slip leads there); the ratio up to which it counts is 1.02. `of`: the
+    units and the `Number.made_of` that can have it."""
 
     times: float
     high: str
@@ -87,50 +85,31 @@ class Factor(NamedTuple):
     of: tuple[str, ...]
 
 
+_NODES = "devices of a node (eight) taken for one, or the reverse"
+_SIXTY = "a step of sixty between seconds, minutes and hours"
 FACTORS = (
+    Factor(2, "multiply and add counted twice over", "a multiply-add counted as one", ("FLOP",)),
     Factor(
         2,
-        "a multiply and an add counted apart",
-        "a multiply-add counted as one",
-        ("FLOP", "FLOP per second"),
+        "both ways counted, or twice the bytes of a value",
+        "one way only, or half the bytes of a value",
+        (SENT,),
     ),
-    Factor(2, "one for each of two ways", "one way only", _OF_BYTES),
+    Factor(2, "twice the bytes of a value", "half the bytes of a value", (KEPT,)),
     Factor(
         3,
         "forward and backward counted where one of them is meant",
         "the forward pass alone, without the backward that costs twice as much",
-        _OF_WORK,
+        (WORK,),
     ),
-    Factor(4 / 3, "a recomputed forward is in it", "the recomputed forward is missing", _OF_WORK),
-    Factor(
-        4,
-        "four bytes a value where one is meant",
-        "one byte a value where four are meant",
-        ("bytes",),
-    ),
-    Factor(8, "bits for bytes", "bytes for bits", _OF_BYTES),
-    Factor(
-        8,
-        "a node of eight for one device",
-        "one device for a node of eight",
-        ("FLOP per second", "time", "money", "a rate of tokens"),
-    ),
-    Factor(
-        16,
-        "all state of an element (16 bytes) for one byte of it",
-        "one byte for all state of an element (16 bytes)",
-        ("bytes",),
-    ),
-    Factor(24, "hours for days", "days for hours", ("time", "money")),
-    Factor(
-        60,
-        "a step of sixty between seconds, minutes and hours",
-        "a step of sixty between seconds, minutes and hours",
-        ("time", "a rate of tokens", "a rate of bytes", "FLOP per second"),
-    ),
-    Factor(3600, "seconds for hours", "hours for seconds", ("time", "money", "a rate of tokens")),
-    Factor(DAY_S, "seconds for days", "days for seconds", ("time", "money", "a rate of tokens")),
-    Factor(100, "per cent for a share", "a share for per cent", ("a share",)),
+    Factor(4 / 3, "a recomputed forward is in it", "", (WORK,)),
+    Factor(8, "bits for bytes", "bytes for bits", (KEPT, SENT)),
+    Factor(8, _NODES, _NODES, (FLEET,)),
+    Factor(24, "hours for days", "days for hours", ("h", "days", "device-hours", "M$")),
+    Factor(60, _SIXTY, _SIXTY, ("s", "min", "h", "days", "tokens/s")),
+    Factor(3600, "seconds for hours", "hours for seconds", ("h", "days", "M$", "tokens/s")),
+    Factor(DAY_S, "seconds for days", "days for seconds", ("days", "M$", "tokens/s")),
+    Factor(100, "per cent for a share", "a share for per cent", ("%",)),
 )
 _SECONDS = {
     **dict.fromkeys(("us", "µs"), 1e-6),
@@ -242,11 +221,10 @@ def dimension(unit: str) -> str:
     return next((name for form, name in DIMENSIONS if re.fullmatch(form, letters)), "")
 
 
-def likely_factors(unit: str) -> tuple[tuple[float, str, str], ...]:
-    """(factor, of an answer too high, too low) of the usual slips that a quantity in this unit can
-    have."""
-    counted = dimension(unit)
-    return tuple((f.times, f.high, f.low) for f in FACTORS if counted in f.of)
+def likely_factors(q: Number) -> tuple[tuple[float, str, str], ...]:
+    """(factor, of an answer too high, too low) of the usual slips that this number can have."""
+    has = {q.unit, *q.made_of}
+    return tuple((f.times, f.high, f.low) for f in FACTORS if has.intersection(f.of))
 
 
 def misfit(typed: str, unit: str) -> str:

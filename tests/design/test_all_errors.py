@@ -100,7 +100,29 @@ def test_the_desk_marks_each_beside_its_input():
         assert field in panel.text_status.value
         assert "not a number" in desk.controls.form.field(field)["fault"]
     assert "alert" in panel.text_status.value
-    assert "2 further faults are named beside the inputs" in desk.headline.line.value
+    line = desk.headline.line.value
+    assert "1 further fault is named beside the inputs. Wrong too: ignored." in line
+
+
+def test_the_desk_marks_a_misspelt_field_beside_the_one_that_was_meant():
+    desk = DeskPane(example("llama-3.1-8b-8-h100-fsdp"))
+    panel = next(p for p in desk.panels if p.title == "File and report")
+    desk.tabs.selected_index = desk.panels.index(panel)
+    panel.text.value = WRONG.replace("job:", "zzz: 1\njob:")
+    panel.use.click()
+    for field, wrong in {
+        "model": ["modle"],
+        "cluster.devices": ["cluster.device", "cluster.gpus"],
+        "cluster.accelerator": ["cluster.accelerator"],
+        "job.tokens": ["job.token"],
+        "job.global_batch": ["job.global_batch"],
+    }.items():
+        beside = desk.controls.form.field(field)["fault"]
+        assert all(f"{name}: " in beside for name in wrong), field
+        assert beside.count("nearest: ") == len(wrong) or field == "job.global_batch"
+    line = desk.headline.line.value
+    assert "5 further faults are named beside the inputs. Wrong too: zzz." in line
+    assert "being worked out" not in line, "nothing is worked out of a file that is not taken"
 
 
 def test_a_link_is_read_wherever_a_file_is(tmp_path, capsys):

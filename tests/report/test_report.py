@@ -4,6 +4,7 @@ through papermill."""
 from __future__ import annotations
 
 import json
+import math
 import re
 import subprocess
 import sys
@@ -210,6 +211,10 @@ def test_a_director_needs_the_first_page_alone(name):
     rivals = made(name).view.rivals
     assert all(quantities.show("likely.days", r["likely"]["days"]) in table for r in rivals)
     assert all(quantities.show("likely.cost_usd", r["likely"]["cost_usd"]) in table for r in rivals)
+    own = result["likely"]["cost_usd"]
+    cheapest = min([r["likely"]["cost_usd"] or math.inf for r in rivals], default=math.inf)
+    cheaper = word == "Go" and own is not None and cheapest < 0.9 * own
+    assert ("cheaper would be" in first) == cheaper, "why it is a go beside a cheaper design"
     if result["days"] is not None:
         promise = result["promise"]
         for key, value in (("days", promise["days_p90"]), ("cost_usd", promise["cost_p90"])):

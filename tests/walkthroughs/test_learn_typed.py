@@ -88,7 +88,7 @@ def test_what_is_no_number_in_the_unit_is_refused(text):
         ("01.days", lambda x: f"{x} GB", "GB is bytes"),
         ("01.cost", lambda x: f"{x} days", "days is time"),
         ("01.params", lambda x: x * 8, "factor of 8.0."),
-        ("01.cost", lambda x: x * 8, "factor of 8.0: a node of eight for one device."),
+        ("01.cost", lambda x: x * 8, "factor of 8.0: devices of a node (eight) taken for one"),
         ("06.micro", lambda x: x * 8, "factor of 8.0."),
         ("01.cost", lambda x: x * 1e30, "30 powers of ten"),
         ("06.micro", lambda x: x + 0.1, "exactly"),

@@ -15,7 +15,19 @@ from scantling.endure.reliability import Endurance
 
 from .. import measured
 from ..measured import Run, Total
-from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from ..question import (
+    FLEET,
+    WORK,
+    Choice,
+    Explain,
+    Number,
+    Option,
+    Plan,
+    PlanSlip,
+    Point,
+    Slip,
+    Walkthrough,
+)
 from ..texts import scientific
 from .shared_sums import DesignFacts, idle_share, swept
 
@@ -378,6 +390,7 @@ def flops_question(f: Facts) -> Number:
         expected=f.flops,
         unit="FLOP",
         within=1.09,
+        made_of=(WORK,),
         slips=(
             Slip(
                 value=f.flops / 3,
@@ -432,6 +445,7 @@ def days_question(f: Facts) -> Number:
         expected=f.days_at_mfu,
         unit="days",
         within=1.1,
+        made_of=(WORK, FLEET),
         slips=(
             Slip(
                 value=f.days_at_mfu / 2,
@@ -846,6 +860,7 @@ def cost_question(f: Facts) -> Number:
         scale=1e6,
         within=1.03,
         manner="usd",
+        made_of=(WORK, FLEET),
         slips=(
             Slip(
                 value=f.usd * f.goodput_share,

@@ -12,7 +12,19 @@ from scantling.physics import pipeline
 
 from .. import measured
 from ..measured import Run
-from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from ..question import (
+    KEPT,
+    SENT,
+    Choice,
+    Explain,
+    Number,
+    Option,
+    Plan,
+    PlanSlip,
+    Point,
+    Slip,
+    Walkthrough,
+)
 from .shared_sums import DesignFacts
 
 
@@ -298,6 +310,7 @@ def state_question(f: Facts) -> Number:
         unit="GB",
         scale=1e9,
         within=1.04,
+        made_of=(KEPT,),
         slips=(
             Slip(
                 value=f.params * 18 / 8,
@@ -413,6 +426,7 @@ def layer_question(f: Facts) -> Number:
         expected=f.layer,
         unit="GB",
         scale=1e9,
+        made_of=(KEPT,),
         slips=(
             Slip(
                 value=f.layer_flash,
@@ -636,6 +650,7 @@ def logits_question(f: Facts) -> Number:
         unit="GB",
         scale=1e9,
         within=1.04,
+        made_of=(KEPT,),
         slips=(
             Slip(value=f.logits / 2, says="That is 16 bit. The loss is taken in fp32."),
             Slip(
@@ -742,6 +757,7 @@ def offload_question(f: Facts) -> Number:
         unit="ms",
         scale=0.001,
         within=1.08,
+        made_of=(SENT,),
         slips=(
             Slip(value=f.offload_s * 64, says="Each device moves only what it owns, a 64th."),
             Slip(

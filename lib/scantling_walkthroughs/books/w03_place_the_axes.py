@@ -14,7 +14,18 @@ from scantling.physics.communication import Traffic
 
 from .. import measured
 from ..measured import Run, published_runs
-from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from ..question import (
+    SENT,
+    Choice,
+    Explain,
+    Number,
+    Option,
+    Plan,
+    PlanSlip,
+    Point,
+    Slip,
+    Walkthrough,
+)
 from ..texts import small_size
 from .shared_sums import DesignFacts, axis_traffic, fastest, swept, tp_traffic_bytes
 
@@ -319,6 +330,7 @@ def tp_bytes_question(f: Facts) -> Number:
         expected=f.tp_bytes,
         unit="GB",
         scale=1e9,
+        made_of=(SENT,),
         slips=(
             Slip(
                 value=f.tp_bytes / 2,
@@ -424,6 +436,7 @@ def rails_question(f: Facts) -> Number:
         expected=f.rails,
         unit="GB/s",
         scale=1e9,
+        made_of=(SENT,),
         slips=(
             Slip(
                 value=f.out,
@@ -563,6 +576,7 @@ def pp_bytes_question(f: Facts) -> Number:
         expected=f.pp_bytes,
         unit="MB",
         scale=1e6,
+        made_of=(SENT,),
         slips=(
             Slip(
                 value=f.activation,
@@ -600,6 +614,7 @@ def dp_bytes_question(f: Facts) -> Number:
         unit="GB",
         scale=1e9,
         within=1.09,
+        made_of=(SENT,),
         slips=(
             Slip(
                 value=f.dp_bytes * (f.tp * f.pp),

@@ -12,7 +12,19 @@ from scantling.physics.memory.peak import memory_by_stage
 
 from .. import measured
 from ..measured import Run, Total
-from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from ..question import (
+    FLEET,
+    SENT,
+    Choice,
+    Explain,
+    Number,
+    Option,
+    Plan,
+    PlanSlip,
+    Point,
+    Slip,
+    Walkthrough,
+)
 from ..texts import small_size
 from .shared_sums import DesignFacts, axis_traffic, fastest, layers_s, run_usd, swept
 
@@ -577,6 +589,7 @@ def traffic_question(f: Facts) -> Number:
         expected=f.token_bytes,
         unit="KB",
         scale=1000.0,
+        made_of=(SENT,),
         slips=(
             Slip(
                 value=f.token_bytes_unlimited,
@@ -973,6 +986,7 @@ def cost_question(f: Facts) -> Number:
         scale=1e6,
         within=1.04,
         manner="usd",
+        made_of=(FLEET,),
         slips=(
             Slip(value=f.usd / 8, says="The rate is per device, not per node."),
             Slip(

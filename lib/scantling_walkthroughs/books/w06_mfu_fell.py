@@ -10,7 +10,18 @@ from scantling.base import show
 from scantling.design.design import Design
 
 from .. import measured
-from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from ..question import (
+    FLEET,
+    Choice,
+    Explain,
+    Number,
+    Option,
+    Plan,
+    PlanSlip,
+    Point,
+    Slip,
+    Walkthrough,
+)
 from .shared_sums import idle_share, layers_s
 
 
@@ -334,6 +345,7 @@ def step_question(f: Facts) -> Number:
         ),
         expected=f.step_s,
         unit="s",
+        made_of=(FLEET,),
         slips=(
             Slip(
                 value=f.step_s / 2,

@@ -13,7 +13,21 @@ from scantling.design.design import Design
 from scantling.endure import checkpoint, goodput
 
 from .. import measured
-from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from ..question import (
+    FLEET,
+    KEPT,
+    SENT,
+    WORK,
+    Choice,
+    Explain,
+    Number,
+    Option,
+    Plan,
+    PlanSlip,
+    Point,
+    Slip,
+    Walkthrough,
+)
 from ..texts import small_size
 from .shared_sums import idle_share, run_days, tp_traffic_bytes
 
@@ -413,6 +427,7 @@ def flops_question(f: Facts) -> Number:
         expected=f.flops,
         unit="FLOP",
         within=1.06,
+        made_of=(WORK,),
         slips=(
             Slip(
                 value=f.flops / 3,
@@ -500,6 +515,7 @@ def days_question(f: Facts) -> Number:
         ask="At the stated MFU, but of the dense peak: how many days?",
         expected=f.dense_days,
         unit="days",
+        made_of=(WORK, FLEET),
         slips=(
             Slip(value=f.document_days, says="Those are the document's days.", within=1.03),
             Slip(value=f.dense_days / 3, says="That counts the forward pass alone.", within=1.03),
@@ -538,6 +554,7 @@ def traffic_question(f: Facts) -> Number:
         unit="GB",
         scale=1e9,
         within=1.09,
+        made_of=(SENT,),
         slips=(
             Slip(
                 value=f.tp_bytes / 2,
@@ -660,6 +677,7 @@ def states_question(f: Facts) -> Number:
         unit="GB",
         scale=1e9,
         within=1.1,
+        made_of=(KEPT,),
         slips=(
             Slip(
                 value=f.states_unsharded,
@@ -750,6 +768,7 @@ def save_question(f: Facts) -> Number:
         unit="GB",
         scale=1e9,
         within=1.16,
+        made_of=(KEPT,),
         slips=(
             Slip(
                 value=f.document_save_bytes,

@@ -14,7 +14,18 @@ from scantling.design.design import Design
 from scantling.endure import goodput
 
 from .. import measured
-from ..question import Choice, Explain, Number, Option, Plan, PlanSlip, Point, Slip, Walkthrough
+from ..question import (
+    FLEET,
+    Choice,
+    Explain,
+    Number,
+    Option,
+    Plan,
+    PlanSlip,
+    Point,
+    Slip,
+    Walkthrough,
+)
 from .shared_sums import run_days, run_usd, swept
 
 
@@ -442,6 +453,7 @@ def hours_question(f: Facts) -> Number:
         unit="h",
         within=1.04,
         manner="hours",
+        made_of=(FLEET,),
         slips=(
             Slip(value=f.hours / 24, says="That is device-days: times 24."),
             Slip(
@@ -480,6 +492,7 @@ def usd_question(f: Facts) -> Number:
         scale=1e6,
         within=1.04,
         manner="usd",
+        made_of=(FLEET,),
         slips=(
             Slip(
                 value=f.budget_usd,

@@ -11,7 +11,7 @@ from scantling_logs.log_reading import Reading
 from scantling_logs.point import of_design
 from scantling_logs.site_calibration import calibration
 
-from ..question import Choice, Explain, Number, Option, Point, Slip, Walkthrough
+from ..question import FLEET, Choice, Explain, Number, Option, Point, Slip, Walkthrough
 from .shared_sums import run_days
 
 
@@ -279,6 +279,7 @@ def rate_question(f: Facts) -> Number:
         ),
         expected=f.device_rate,
         unit="tokens/s",
+        made_of=(FLEET,),
         slips=(
             Slip(value=f.job_rate, says="That is the whole job; divide by the devices."),
             Slip(value=f.node_rate, says=f"That is a node of {f.per_node}."),

@@ -8,7 +8,7 @@ from scantling.catalogue.models.shape import Model
 from scantling.design.design import Design
 from scantling.physics.memory.peak import memory_by_stage
 
-from ..question import Choice, Explain, Number, Option, Point, Slip, Walkthrough
+from ..question import KEPT, Choice, Explain, Number, Option, Point, Slip, Walkthrough
 from ..texts import small_size
 from .shared_sums import DesignFacts
 
@@ -439,6 +439,7 @@ def saved_question(f: Facts) -> Number:
         unit="GB",
         scale=1e9,
         within=1.03,
+        made_of=(KEPT,),
         slips=(
             Slip(value=f.hybrid_cache_bytes, says="That is what is left."),
             Slip(

@@ -14,7 +14,7 @@ from scantling_posttrain.answering import posttrain
 from scantling_posttrain.posttrained import Posttrained, RolloutRow
 
 from ..measured import Total, published
-from ..question import Choice, Explain, Number, Option, Point, Slip, Walkthrough
+from ..question import KEPT, SENT, WORK, Choice, Explain, Number, Option, Point, Slip, Walkthrough
 
 
 class Facts:
@@ -322,6 +322,7 @@ def update_question(f: Facts) -> Number:
         ),
         expected=f.update_flop,
         unit="FLOP",
+        made_of=(WORK,),
         slips=(
             Slip(value=f.update_flop / 3, says="That is the forward pass: a log-probability."),
             Slip(
@@ -359,6 +360,7 @@ def cache_question(f: Facts) -> Number:
         expected=f.kv_bytes,
         unit="kB",
         scale=1e3,
+        made_of=(KEPT,),
         slips=(
             Slip(value=f.all_heads_bytes, says="Query heads share keys and values in groups."),
             Slip(value=f.kv_bytes / 2, says="Keys and values: two of each."),
@@ -580,6 +582,7 @@ def sync_question(f: Facts) -> Number:
         expected=f.weights_bytes,
         unit="GB",
         scale=1e9,
+        made_of=(SENT,),
         slips=(
             Slip(
                 value=f.states_bytes,

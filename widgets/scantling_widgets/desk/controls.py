@@ -829,6 +829,11 @@ def control_of(field: str) -> Control | None:
     return _BY_FIELD.get(field) or _BY_NAME.get(field.rpartition(".")[2])
 
 
+def place_of(*fields: str) -> str | None:
+    """The first of some fields that has a control of its own, beside which a fault is shown."""
+    return next((field for field in fields if field in _BY_FIELD), None)
+
+
 def label_of(field: str) -> str:
     """What a field is called on the form; its path where no control stands for it."""
     control = control_of(field)

@@ -19,6 +19,7 @@ from .. import quantity_texts
 from ..quantity_texts import at, band, fits, in_text, share, show, split, withheld
 from ..report.phrases import sentence
 from . import link
+from .controls import place_of
 from .session import Fields, Refusal, Session
 
 Figures = Result
@@ -228,9 +229,11 @@ class Message(NamedTuple):
 def message(figures: Figures, refusal: Refusal | None = None) -> Message:
     """The line below the headline numbers."""
     if refusal is not None:
-        count = len(refusal.others or {})
+        other = [f.field for f in refusal.others if place_of(f.field, f.nearest) is None]
+        count = len(refusal.others) - len(other)
         faults = several(count, "further fault is", "further faults are")
         more = f" {faults} named beside the inputs." if count else ""
+        more += f" Wrong too: {', '.join(other)}." if other else ""
         said = f"showing the last valid design. {refusal.text}.{more}"
         return Message("bad", "Input rejected;", said)
     known = VERDICTS.get(str(figures.get("verdict")))

@@ -20,7 +20,7 @@ from scantling.plans.space import DEFAULT
 from .amounts import number
 from .choices import Option
 from .control import ControlState, facts_of, words_of
-from .controls import GROUPS, NOT_OF_POLICIES, PINS, Group
+from .controls import GROUPS, NOT_OF_POLICIES, PINS, Group, place_of
 from .session import Moment, Refusal, Session
 
 Reasons = Mapping[Any, str]  # a value of a control -> why the design cannot take it
@@ -105,27 +105,26 @@ def _with_reason(option: Option, reasons: Reasons) -> Option:
 
 def _with_fault(groups: list[GroupState], refusal: Refusal) -> list[GroupState]:
     """The groups with the reason of a refusal at the control that was moved, else at that of the
-    field that is wrong, and what else is wrong at the controls of those fields."""
-    fields = {state.field for group in groups for state in group.controls}
-    wrong = next((f for f in (refusal.moved, refusal.field) if f in fields), None)
-    return [
-        replace(
-            group, controls=tuple(_faulty(state, refusal, wrong or "") for state in group.controls)
-        )
-        for group in groups
-    ]
+    field that is wrong or, where there is no such field, of the one that was meant; and what else
+    is wrong at the controls of those fields."""
+    own = place_of(refusal.moved, refusal.field, refusal.first.nearest)
+    beside = {} if own is None else {own: [refusal.text]}  # field of a control -> what is wrong
+    for fault in refusal.others:
+        place = place_of(fault.field, fault.nearest)
+        if place is not None:
+            beside.setdefault(place, []).append(fault.text)
+    texts = {place: "; also ".join(said) for place, said in beside.items()}
 
-
-def _faulty(state: ControlState, refusal: Refusal, wrong: str) -> ControlState:
-    if state.field != wrong:
-        text = (refusal.others or {}).get(state.field)
-        return state if text is None else replace(state, fault=text)
-    if state.input_kind == "slider" and isinstance(refusal.tried, str):
-        return replace(state, fault=refusal.text, typed=refusal.tried)
-    if state.field == refusal.moved and refusal.tried is not None:
+    def marked(state: ControlState) -> ControlState:
+        faulty = replace(state, fault=texts.get(state.field, state.fault))
+        if state.field != own or refusal.tried is None:
+            return faulty
+        if state.input_kind == "slider" and isinstance(refusal.tried, str):
+            return replace(faulty, typed=refusal.tried)
         # so that it can be mended, or moved on
-        return replace(state, fault=refusal.text, value=refusal.tried)
-    return replace(state, fault=refusal.text)
+        return replace(faulty, value=refusal.tried) if own == refusal.moved else faulty
+
+    return [replace(group, controls=tuple(map(marked, group.controls))) for group in groups]
 
 
 def refusals(now: Moment, field: str) -> dict[Any, str]:

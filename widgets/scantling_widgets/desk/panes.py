@@ -122,7 +122,7 @@ class HeadlinePane(Pane):
     def _show_line(self) -> None:
         now = self.session.now
         state, start, sentence, near = headline.message(now.figures, self.session.refusal)
-        if not (now.advised or now.quick):
+        if self.session.refusal is None and not (now.advised or now.quick):
             sentence = f"{sentence} What would help is being worked out.".lstrip()
         if now.tuned is not None and now.tuned.asks and self.session.refusal is None:
             sentence = f"{sentence} To be settled: {now.tuned.asks[0]}".lstrip()

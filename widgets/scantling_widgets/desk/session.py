@@ -74,16 +74,38 @@ class Moment:
 
 
 @record
-class Refusal:
-    """A change that the design does not allow: the field that is wrong, why, in one line, the
-    control that was moved, where to, what was to be set, and what else is wrong, by its field."""
+class Fault:
+    """One thing that is wrong with a design: the field, what is wrong in one line, and the choice
+    of the nearest name: another field, where there is no such field."""
 
     field: str
     text: str
+    nearest: str = ""
+
+    @classmethod
+    def of(cls, error: DesignError) -> "Fault":
+        return cls(field=error.field, text=str(error), nearest=str(error.nearest or ""))
+
+
+@record
+class Refusal:
+    """A change that the design does not allow: what is wrong first, the control that was moved,
+    where to, what was to be set, and what else is wrong."""
+
+    first: Fault
     moved: str = ""
     fields: Fields | None = None
     tried: Any = None
-    others: Mapping[str, str] | None = None
+    others: tuple[Fault, ...] = ()
+
+    @property
+    def field(self) -> str:
+        """The field that is wrong, or else the control that was moved."""
+        return self.first.field or self.moved
+
+    @property
+    def text(self) -> str:
+        return self.first.text
 
 
 @record
@@ -292,12 +314,11 @@ class Session(traitlets.HasTraits):
         """Say why a change is not taken; the design stays the last valid one."""
         with self.lock:
             self.refusal = Refusal(
-                field=error.field or moved,
-                text=str(error),
+                first=Fault.of(error),
                 moved=moved,
                 fields=fields,
                 tried=tried,
-                others={other.field: str(other) for other in error.others},
+                others=tuple(map(Fault.of, error.others)),
             )
             self.notify()
 

@@ -46,13 +46,13 @@ def index(paths: Iterable[Path]) -> str:
 # columns, and whether each is of words
 _HEAD = {
     "figure": True,
-    "from": True,
     "values": False,
     "median error": False,
     "largest": False,
     "largest held to the bound": False,
     "allowed": False,
     "": True,
+    "from": True,
 }
 
 
@@ -74,17 +74,18 @@ def _about(recreated: Sequence[Recreation]) -> str:
 
 
 def _cells(r: Recreation) -> list[Cell]:
-    """Source, number of values, errors, bound and standing of one recreated figure."""
-    source, *figures, standing = _texts(r)
+    """Number of values, errors, bound, standing and source of one recreated figure: what decides
+    stands first, where a telephone shows it."""
+    *figures, standing, source = _texts(r)
     return [
-        Cell(source, True, False),
         *(Cell(text, False, True) for text in figures),
         Cell(standing, True, False),
+        Cell(source, True, False),
     ]
 
 
 def _texts(r: Recreation) -> Lines:
-    """Source, number of values, errors, bound and standing of one recreated figure."""
+    """Number of values, errors, bound, standing and source of one recreated figure."""
     f, source = r.figure, r.sources[0]
     if f.missed:
         standing = "not met"
@@ -95,12 +96,12 @@ def _texts(r: Recreation) -> Lines:
     else:
         standing = "constants of the kit, not fitted on it"
     return (
-        shorten(f"{source[0]}, {source[1]}", 120, placeholder=" …"),
         str(len(r.points)),
         *(size(error, f) for error in of_all(r)),
         f"{size(r.worst_error, f)} of {sum(p.counted for p in r.points)}",
         size(f.worst, f),
         standing,
+        shorten(f"{source[0]}, {source[1]}", 120, placeholder=" …"),
     )
 
 

@@ -53,7 +53,7 @@
     if (other) return ["slip", other[2]];
     if (given * key.right <= 0) return ["wrong", given ? "The answer has the other sign." : "The answer is not zero."];
     const off = apart(given, key.right), way = Math.abs(given) > Math.abs(key.right) ? "high" : "low";
-    if (off <= Math.max(key.within ** 2, 1.1)) return ["near", `Close, but too ${way}: look for a part left out or rounded away.`];
+    if (off <= key.near) return ["near", `Close, but too ${way}: look for a part left out or rounded away.`];
     if (off > 1e5) return ["wrong", `Too ${way} by ${Math.round(Math.log10(off))} powers of ten.`];
     const usual = key.factors.find(([factor]) => apart(off, factor) < 1.02)?.[way === "low" ? 2 : 1];
     return ["wrong", `Too ${way} by a factor of ${off.toPrecision(2)}${usual ? ": " + usual : ""}.`];
@@ -83,7 +83,7 @@
     if (step === undefined) return ["wrong", "No plan with these degrees is legal here: they have to divide devices, heads, layers and batch."];
     if (step === null) return ["wrong", "No plan with these degrees fits into memory."];
     const slower = step / key.best, shown = `${step.toPrecision(3)} s a step against ${key.best.toPrecision(3)} s at the best`;
-    return slower <= key.slower ? ["right", `It fits and holds: ${shown}.`] : ["near", `It fits, but is too slow: ${shown}. The notebook says where it goes.`];
+    return slower <= key.slower ? ["right", `It fits and holds: ${shown}.`] : [slower <= key.near ? "near" : "wrong", `It fits, but is too slow: ${shown}. The notebook says where it goes.`];
   };
   const NAME = { right: "\u2713 Right", slip: "\u2717 A usual slip", near: "\u2248 Nearly", wrong: "\u2717 Not yet", unreadable: "? Not readable" };
   const cards = [...document.querySelectorAll(".scl-card[data-key]")], solved = new Set(), keys = [], log = {};

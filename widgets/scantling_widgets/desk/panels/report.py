@@ -316,7 +316,10 @@ class Report(Panel):
         refusal = self.session.refusal
         if refusal is None:
             return "Input rejected. The line at the top says why."
-        return " ".join(["Input rejected.", refusal.text, *(refusal.others or {}).values()]) + "."
+        return (
+            " ".join(["Input rejected.", refusal.text, *(fault.text for fault in refusal.others)])
+            + "."
+        )
 
     # ------------------------------------------------------------ the report
     def _start(self) -> tuple[int, Iterator[Path | None]]:

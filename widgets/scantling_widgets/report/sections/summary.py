@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
+from scantling.advise.saving import WORTH
 from scantling.base.quantities.quantity import band, show
 from scantling.base.records import Known
 from scantling.base.show import chance, days, params, share, usd, value_text
@@ -80,6 +81,7 @@ def verdict(view: View) -> Section:
             css=f"verdict {sentence.tone}",
         ),
         Paragraph(text=_recommended(view), css="recommended"),
+        *_cheaper(view),
         Paragraph(text=_promised(view), css="promise"),
         Tiles(tiles=headline(a)),
     ]
@@ -150,6 +152,27 @@ def _promised(view: View) -> Markup:
     if promise.get("budget_kept") is not None:
         means += f". The budget holds in {chance(promise['budget_kept'])} of them"
     return line(strong(text), f"{means}.")
+
+
+def _cheaper(view: View) -> list[Block]:
+    """Why it is a go where another design costs less: what was named does what was asked."""
+    a = view.facts
+    own = a["likely"]
+    if decision(a) != "Go" or own["cost_usd"] is None:
+        return []
+    limit = own["cost_usd"] * (1 - WORTH)
+    named = strong(f"Go with the {whole(view.cluster.devices)} devices that were named")
+    for rival in view.rivals:
+        likely = rival["likely"]
+        if met(rival["verdict"]) and likely["cost_usd"] is not None and likely["cost_usd"] < limit:
+            text = f"; cheaper would be {rival['change']}: likely {_days_and_dollars(likely)}, "
+            text += f"in place of {_days_and_dollars(own)}."
+            return [Paragraph(text=line(named, text), css="recommended")]
+    return []
+
+
+def _days_and_dollars(likely: LikelyRow) -> str:
+    return " and ".join(show(f"likely.{key}", likely[key]) for key in ("days", "cost_usd"))
 
 
 def _alternatives(view: View) -> list[Block]:
