@@ -23,6 +23,7 @@ from .alternatives import alternatives, best_among, longer, unpinned_but
 
 WORTH_SAYING = 0.005  # share of a step
 LARGE_LOSS = 0.1  # share of a step that pins cost from which they lead the verdict
+NAMED = 4  # pins that a line names; more are counted
 NEARLY_ALL = 0.9  # share of today's devices that a neighbouring value has to keep at work
 # what the fullest stage does itself: which of them it is depends on where the head is
 STAGE_WORK = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
@@ -148,11 +149,14 @@ def pinned_loss(assessment: Assessment) -> str | None:
     far = distance(assessment)
     if far is None or far["gain"] < LARGE_LOSS:
         return None
-    pins = ", ".join(f"{name} {value}" for name, value in assessment.design.plan.stated().items())
+    stated = assessment.design.plan.stated()
+    pins = f"{len(stated)} fields of the plan set"
+    if len(stated) <= NAMED:
+        pins = ", ".join(f"{name} {value}" for name, value in stated.items())
     times = 1 / (1 - far["gain"])
     return (
-        f"pinned: with {pins} a step takes {times:.2f} times as long as with {far['best']}, by "
-        f"{far['saves']} of it"
+        f"pinned: with {pins} a step takes {times:.2f} times as long as with {far['best']}; "
+        f"saved there: {far['saves']} of the step"
     )
 
 
