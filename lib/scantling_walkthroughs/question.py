@@ -117,7 +117,7 @@ class Number(Question):
     def near(self) -> float:
         """Ratio up to which a wrong answer is close: half as far again as a right one may lie, at
         least 1.1."""
-        return max(self.within**1.5, 1.1)
+        return float(max(self.within**1.5, 1.1))
 
 
 @record
