@@ -217,3 +217,22 @@ def test_the_distance_of_a_published_plan_to_the_winner_is_one_function():
     assert far["gain"] == pytest.approx(1 - free.fastest["step_s"] / a.step_s)
     assert far["oom_probability"] > 0.05 or far["gain"] >= 0
     assert distance(free) is None
+
+
+def test_a_run_that_never_ends_has_nothing_to_narrow():
+    """A million devices that fail all the time and restart for thirty years: an end of the band is
+    no positive number of days, and its width is no ratio."""
+    design = Design.from_data(
+        {
+            "model": "llama-3.1-8b",
+            "cluster": {"accelerator": "h100-sxm", "devices": 1_000_000},
+            "job": {"tokens": 1e12, "seq_len": 4096, "global_batch": 64},
+            "reliability": {
+                "failures_per_1000_node_days": 1e6,
+                "restart_s": 1e9,
+                "checkpoint_stall_s": 1e9,
+            },
+        }
+    )
+    rows = assess(design).as_dict()["measure_first"]
+    assert all(0 <= row["narrows"] <= 1 for row in rows)

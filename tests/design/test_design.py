@@ -452,7 +452,7 @@ def test_tokens_in_a_step_become_whole_sequences():
 
 
 @pytest.mark.parametrize("devices", [8, 24, 96, 512, 3648, 14336, 16384, 65536])
-@pytest.mark.parametrize("tokens", [1e6, 4e6, 16e6, 60e6, 240e6])
+@pytest.mark.parametrize("tokens", [1e6, 4e6, 16e6, 60e6, 240e6, 1e15])
 def test_a_batch_in_tokens_divides_over_the_devices(devices, tokens):
     """58,594 = 2 x 83 x 353 sequences of 4,096 tokens are 240M tokens: no number of replicas."""
     batch = batch_of_tokens(tokens, 4096, devices, 1)

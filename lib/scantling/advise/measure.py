@@ -118,6 +118,6 @@ def _narrowing(now: tuple[Known, Known], then: tuple[Known, Known]) -> float:
     (low_now, high_now), (low, high) = now, then
     if low is None or high is None or low_now is None or high_now is None:
         return 0.0
-    if not high_now > low_now:
+    if not (high_now > low_now > 0 and high >= low > 0):
         return 0.0
     return 1 - log(high / low) / log(high_now / low_now)

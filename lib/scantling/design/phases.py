@@ -319,10 +319,11 @@ def batch_of_tokens(tokens: float, seq_len: int, devices: int, shares: int) -> i
     """
     aim = tokens / seq_len / shares
     near = max(1, round(aim))
-    counts = np.arange(ceil((1 - NEAR_BATCH) * aim), int((1 + NEAR_BATCH) * aim) + 1)
-    counts = np.union1d(counts[counts > 0], [near])
-    if len(counts) > MOST_COUNTS:
+    least, most = max(ceil((1 - NEAR_BATCH) * aim), 1), int((1 + NEAR_BATCH) * aim)
+    if most - least >= MOST_COUNTS:
         counts = near // devices * devices + devices * np.arange(2)
+    else:
+        counts = np.union1d(np.arange(least, most + 1), [near])
     common = np.gcd(counts * shares, devices)
     counts = counts[common == common.max()]
     return int(counts[np.abs(counts - aim).argmin()]) * shares
