@@ -106,10 +106,11 @@ def test_the_rendered_page_checks_answers_offline(opened):
     ("plan", "status"),
     [
         ("tp 4, pp 8, dp 2", "right"),
-        ("tp=16 pp=1 dp=4", "near"),
+        ("tp=16 pp=2 dp=2", "near"),  # a quarter slower than the best
+        ("tp=16 pp=1 dp=4", "wrong"),
         ("tp 3, pp 8, dp 2", "wrong"),
         ("tp 8", "unreadable"),
-        ("tp 1, pp 64, dp 1", "near"),  # it fits, at half the speed
+        ("tp 1, pp 64, dp 1", "wrong"),  # it fits, and is far from the best
     ],
 )
 def test_the_page_judges_plans_by_what_the_search_found(opened, plan, status):
