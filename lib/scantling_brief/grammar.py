@@ -211,7 +211,8 @@ _SPACES_BETWEEN = re.compile(
 )
 
 
-_SPACES = re.compile(r"[^\S\n\t ]")  # those that are no ASCII
+# those that are no ASCII; between digits they part thousands (`with_points`)
+_SPACES = re.compile(r"(?<!\d)[^\S\n\t ]|[^\S\n\t ](?!\d{3})")
 _JOINED = re.compile(
     r"\b((?:tp|pp|dp|cp|ep|vpp)\d+)(?=(?:(?:tp|pp|dp|cp|ep|vpp)\d+)+\b)", re.IGNORECASE
 )

@@ -160,6 +160,7 @@ def test_amounts_of_the_two_main_pictures_open(desk):
 
 
 def test_every_input_of_every_formula_has_a_value(desk):
+    desk.session.advise()
     seen = 0
     given, resolved, around = (
         desk.session.now.figures,

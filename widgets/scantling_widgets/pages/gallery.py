@@ -298,7 +298,7 @@ def thumbnail(data: Facts, answered: Posttrained | None = None) -> bytes:
         "padding": 10,
     }
     chart = chart | {"config": theme}
-    png: bytes = vl_convert.vegalite_to_png(chart, vl_version=vega_version(), scale=0.8)
+    png: bytes = vl_convert.vegalite_to_png(chart, vl_version=vega_version(), scale=0.75)
     return png
 
 
