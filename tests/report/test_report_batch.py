@@ -22,6 +22,7 @@ from pages import Page
 from scantling.base.errors import DesignError
 from scantling.cli.app import main
 from scantling.design.design import Design
+from scantling.plans.remote import across
 from scantling_widgets.report import jobs, report_batch
 from scantling_widgets.shipped_files import example
 
@@ -229,8 +230,9 @@ def test_names_that_collide_or_belong_to_the_index(designs, calls, tmp_path):
 
 
 def waits(ready):
-    """A worker that has nothing to do."""
+    """A worker that has nothing to do, whose kernel complains."""
     report_batch.end_with_parent()
+    subprocess.run([sys.executable, "-c", "raise SystemExit('its folder is gone')"], check=False)
     ready.set()
     time.sleep(600)
 
@@ -319,6 +321,24 @@ def test_a_dask_cluster_whose_worker_is_killed_loses_and_doubles_nothing(designs
     assert {p.stem for p in out.glob("d*.html")} == {f"d{i}" for i in range(8)}
     assert set(calls()) == {f"d{i}" for i in range(8)}
     assert left_over(out) == []
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away_before_a_result_is_fetched_is_one_line(
+    designs, calls, tmp_path, monkeypatch
+):
+    distributed = pytest.importorskip("distributed")
+
+    def closed(*_):
+        raise distributed.comm.CommClosedError("in <TCP (closed) …>: Stream is closed")
+
+    with distributed.LocalCluster(processes=False, dashboard_address=":0") as cluster:
+        monkeypatch.setattr(distributed.Future, "result", closed)
+        with pytest.raises(DesignError, match="--scheduler.* stopped answering") as e:
+            report_batch.run(designs(a="a"), tmp_path / "out", scheduler=cluster.scheduler_address)
+        with pytest.raises(OSError, match="^the scheduler went away$"):
+            across(abs, [(-1,)], cluster.scheduler_address)
+    assert "\n" not in str(e.value) and "TCP" not in str(e.value)
 
 
 def test_a_scheduler_that_is_not_there_is_one_line(designs, tmp_path):

@@ -49,7 +49,7 @@ def across(
         if not hasattr(scheduler, "submit"):
             client = distributed.Client(scheduler, timeout=PATIENCE_S)
         return _there(client, function, tasks, stopped, arrived, lost)
-    except distributed.CancelledError:
+    except (distributed.CancelledError, distributed.comm.core.CommClosedError):
         raise OSError("the scheduler went away") from None
     finally:
         if client is not scheduler:

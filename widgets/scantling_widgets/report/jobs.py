@@ -156,6 +156,10 @@ def make(job: Job) -> Done:
             error=str(e) if wrong else _with_room(str(e)),
             notebook=e.notebook,
         )
+    except OSError as e:
+        place = plain(e.filename or tempfile.gettempdir(), 200)
+        why = f"{place}: cannot be read or written ({e.strerror or plain(e, 200)})"
+        return done(status="failed", error=_with_room(why))
     except Exception as e:
         why = f"{type(e).__name__}: {e}".splitlines()[0][:400]
         return done(status="failed", error=_with_room(why))

@@ -13,7 +13,7 @@ from functools import partial
 from json import dumps, loads
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
-from os import W_OK, X_OK, access, cpu_count, getpid, kill
+from os import W_OK, X_OK, access, cpu_count, devnull, dup2, getpid, kill
 from pathlib import Path
 from shutil import disk_usage
 from threading import Thread
@@ -264,7 +264,10 @@ def end_with_parent() -> None:
     """In a worker: end with the process that started it, however that ended (kill -9 tells nobody);
     its kernel and its folder go with it, within LEAVES_S, after which SIGALRM ends it: an executor
     catches the exit that a job was left by, and would wait for the next. Ctrl-C, which goes to all,
-    ends it without a word."""
+    ends it without a word, and its kernel, which may find its folder gone: faults are in what a job
+    returns."""
+    with open(devnull, "wb") as nowhere:
+        dup2(nowhere.fileno(), 2)  # of standard error
 
     def leave(*_: Any) -> None:
         signal.alarm(LEAVES_S)
@@ -314,15 +317,18 @@ def _on_dask(todo: Mapping[str, Job], address: str) -> Generator[Done]:
         }
         for future in distributed.as_completed(futures):
             name = futures[future]
-            if future.status == "finished":
-                yield future.result()
-            elif future.status == "error":
-                yield _failed(todo[name], f"{type(future.exception()).__name__} on the cluster")
-            else:
+            try:
+                if future.status == "error":
+                    why = f"{type(future.exception()).__name__} on the cluster"
+                    done = _failed(todo[name], why)
+                else:
+                    done = future.result()
+            except (OSError, distributed.CancelledError):  # the scheduler went away, or let it go
                 raise wrong(
                     "the same command goes on where it was",
                     problem="stopped answering; what was finished is kept",
-                )
+                ) from None
+            yield done
             future.release()
 
 
