@@ -4,6 +4,7 @@ case ignored, unless a rule says otherwise."""
 import re
 from collections.abc import Iterable
 
+from scantling import catalogue
 from scantling.base.files import table
 
 FAMILY = (
@@ -61,8 +62,18 @@ def _spelt(names: Iterable[str]) -> str:
     return "|".join(r"[\s-]?".join(map(re.escape, part)) for part in parts)
 
 
+def _of_catalogue() -> list[str]:
+    """Names of accelerators that no pattern has: those of a row that was added. A short one may
+    mean anything."""
+    begins = re.compile(f"{FAMILY}|{SHAPED}", re.IGNORECASE)
+    rows = catalogue.accelerators().values()
+    names = (name for row in rows for name in (row.id, *row.aliases))
+    return [n for n in names if len(n) > 3 and re.search(r"\d", n) and not begins.match(n)]
+
+
 _LOOKS = re.compile(SHAPED, re.IGNORECASE)
-_CHIPS = [name for name in table(__file__, "names")["chips"] if not _LOOKS.fullmatch(name)]
+_NAMED = [*table(__file__, "names")["chips"], *_of_catalogue()]
+_CHIPS = [name for name in _NAMED if not _LOOKS.fullmatch(name)]
 _TWO_WORDS = _spelt(name for name in _CHIPS if " " in name)
 _ONE_WORD = _spelt(name for name in _CHIPS if " " not in name)
 ACCELERATOR = (

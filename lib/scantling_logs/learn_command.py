@@ -21,6 +21,7 @@ from .point import Point, Unused, is_table, of_design, of_log, of_table, why_unu
 from .site_calibration import SiteFit, is_measured, site_fit, write
 
 NO_CASE = "its run cannot be computed"
+LOG_ALONE = ("step_s", "devices")  # what a design does not say for its log
 
 
 @click.command()
@@ -114,6 +115,9 @@ def add_logs(read: Read, path: str, design: str | None, devices: int | None) -> 
     for reading in read_logs([path], tell):
         if reading.devices is None and devices is not None:
             reading = replace(reading, devices=devices)
+        if run:
+            asked = {name: how for name, how in reading.how.items() if name in LOG_ALONE}
+            reading = replace(reading, how=asked)
         point = of_design(reading, run) if run else of_log(reading)
         read.readings.append(diagnosed(reading, point) if point else reading)
         if point:

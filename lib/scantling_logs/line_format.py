@@ -1,8 +1,9 @@
 """What the step lines of a format look like: words and patterns, as each format's module has them.
 
 A pattern is a regular expression over one line. It is written of the pieces below: COUNT a whole
-number, NUMBER any, HUMAN one with K, M or G; VALUE and HUMAN_VALUE the same behind a colon or an
-equals sign, after which blanks, a quote or the type that numpy writes may stand.
+number, NUMBER any, HUMAN one with K, M or G. VALUE and HUMAN_VALUE are the same behind blanks, a
+quote or the type that numpy writes; the colon or equals sign before them is the pattern's:
+rf"loss:{VALUE}".
 """
 
 import re

@@ -28,7 +28,7 @@ Word = str | None
 # how to give what a log does not say
 HOW = {
     "step_s": "log each step with its time, or write measured: {step_s: SECONDS} into a design",
-    "devices": "--design FILE with cluster.devices; the launcher's --nnodes and --nproc_per_node",
+    "devices": "--devices N; the launcher's --nnodes and --nproc_per_node",
     "model": "--design FILE with model: NAME",
     "seq_len": "--design FILE with job.seq_len; the framework's sequence length",
     "global_batch": "--design FILE with job.global_batch; the framework's global batch size",

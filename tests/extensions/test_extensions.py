@@ -224,6 +224,17 @@ def test_a_chip_of_a_family_that_is_misspelt_is_refused(tmp_path):
     assert refused.strip().endswith("nearest: hopper") and "Traceback" not in refused
 
 
+def test_a_chip_that_was_added_is_read_in_plain_words(tmp_path):
+    """Its name is like none that a pattern has: XPU-9, xpu 9."""
+    rows = (HERE / "accelerator" / "accelerators.csv").read_text()
+    (tmp_path / "accelerators.csv").write_text(rows.replace("h20-141-sxm", "xpu-9"))
+    for words in ("512 XPU-9", "64 nodes of 8 xpu 9", "512 XPU9 GPUs"):
+        line = f"llama-3.1-8b on {words} for 2T tokens"
+        done = run(tmp_path, "-m", "scantling", "init", "--text", line, "-o", "-")
+        cluster = yaml.safe_load(done.stdout)["cluster"]
+        assert (cluster["accelerator"], cluster["devices"]) == ("xpu-9", 512), words
+
+
 @cache
 def shipped() -> str:
     return run("nowhere", "-W", "ignore", "-m", "scantling", "catalogue", "accelerators").stdout

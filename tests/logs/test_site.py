@@ -565,3 +565,24 @@ def test_a_row_with_a_peak_and_no_rate_tells_of_memory_alone(tmp_path):
     readings, points, _ = of_table(path)
     assert readings[0].step_s is None and readings[0].tokens_per_s_per_device is None
     assert points[0].measured_s is None and points[0].peak_bytes == pytest.approx(60e9)
+
+
+def test_beside_a_design_a_log_is_asked_only_for_what_no_design_says(tmp_path, capsys):
+    """Step and devices are the log's own; the line that is given for each field works."""
+    log, design = tmp_path / "a.log", tmp_path / "design.txt"
+    log.write_text(
+        "".join(
+            f" iteration {i:8d}/   10000 | elapsed time per iteration (ms): 26000.1 | global batch"
+            " size:  1024 | lm loss: 2.1 |\n"
+            for i in range(1, 60)
+        )
+    )
+    design.write_text(DESIGN.format(model="llama-3.1-70b"))
+    assert main(["learn", str(log)]) == 0
+    alone = capsys.readouterr().out
+    assert "model is missing in 1 of 1: --design" in alone and "seq_len is missing" in alone
+    assert main(["learn", str(log), "--design", str(design)]) == 0
+    beside = [line for line in capsys.readouterr().out.splitlines() if " is missing in " in line]
+    assert [line.split(";")[0] for line in beside] == ["devices is missing in 1 of 1: --devices N"]
+    assert main(["learn", str(log), "--design", str(design), "--devices", "512"]) == 0
+    assert "believed possible" in capsys.readouterr().out

@@ -1,5 +1,5 @@
 """The constraints that a run may have to keep to: one record each, for whoever judges, relaxes or
-shows them."""
+shows them. `max_oom_probability` has none: it says which plan is chosen (`plans/evaluate.py`)."""
 
 from collections.abc import Callable
 from enum import StrEnum
