@@ -3,10 +3,17 @@ of functions, found by the entry points of their distributions and loaded when f
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import EntryPoint, PackageNotFoundError, entry_points, requires, version
+from importlib.metadata import (
+    EntryPoint,
+    EntryPoints,
+    PackageNotFoundError,
+    entry_points,
+    requires,
+    version,
+)
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,9 +25,15 @@ Value = TypeVar("Value")
 
 
 @cache
+def _installed() -> Callable[..., EntryPoints]:
+    """`select` of the entry points of all distributions, each of them a file that is read."""
+    return entry_points().select
+
+
+@cache
 def entries(group: str) -> dict[str, EntryPoint]:
     """The entry points of a group by name, sorted."""
-    return {entry.name: entry for entry in sorted(entry_points(group=group))}
+    return {entry.name: entry for entry in sorted(_installed()(group=group))}
 
 
 def load(entry: EntryPoint) -> Any:

@@ -5,6 +5,7 @@ call is wrong, with one line on stderr;
 130 stopped by Ctrl-C; 1 whoever read the output (head, less) has gone.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ from ..base.console import tell
 from ..base.errors import CatalogueError, DesignError, closest, plain
 
 WRONG = 2
+OBJECTS = 100_000  # new ones before garbage is looked for: modules and records live to the end
 # commands of the core by name: the module of this package that has each, imported when it is called
 CORE = {
     "design": "design",
@@ -147,6 +149,7 @@ def _ended(ctx: click.Context, code: Any) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    gc.set_threshold(OBJECTS)
     _steady_streams()
     try:
         code: int | None = cli.main(args=argv, prog_name="scantling", standalone_mode=False)

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Self
 
-from rich.console import Console
-from rich.progress import Progress
-
 
 class Bar:
     """Progress on stderr; the first Ctrl-C ends the search with what it has, the second ends the
     program."""
 
     def __init__(self, visible: bool) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
         self.stopped, out = False, Console(stderr=True)
         self.bar = Progress(console=out, disable=not (visible and out.is_terminal))
         self.task = self.bar.add_task("searching")
