@@ -33,7 +33,7 @@ class Picture:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """A PNG on white for the notebook, which reads in any theme and without trust; the page
-        takes the SVG."""
+        takes the SVG. Both are of one drawing."""
         return {
             PICTURE: {"figure": self.figure()},
             "image/png": b64encode(self.png()).decode(),
@@ -43,20 +43,25 @@ class Picture:
     def figure(self) -> str:
         """The picture as a figure of the page."""
         if not in_a_page():
-            return framed(Markup(svg(self.spec, self.words)), self.caption)
+            return framed(Markup(accessible(self.drawing, self.words)), self.caption)
         # no program draws here: the page itself does, from what stands in place of the picture
         mark = Markup('<svg data-spec="{}" aria-label="{}"></svg>')
         return framed(mark.format(dumps(themed(self.spec)), self.words), self.caption)
+
+    @functools.cached_property
+    def drawing(self) -> str:
+        """The picture as Vega draws it, an SVG."""
+        import vl_convert
+
+        return vl_convert.vegalite_to_svg(themed(self.spec), vl_version=vega_version())
 
     def png(self) -> bytes:
         """The picture on white."""
         import vl_convert
 
-        return vl_convert.vegalite_to_png(
-            themed(self.spec, background="#ffffff", padding=8),
-            vl_version=vega_version(),
-            scale=1.25,
-        )
+        head, body = self.drawing.split(">", 1)
+        paper = '<rect width="100%" height="100%" fill="#ffffff"/>'
+        return vl_convert.svg_to_png(f"{head}>{paper}{body}", scale=1.25)
 
 
 def framed(picture: Markup, caption: str = "") -> str:
@@ -119,16 +124,9 @@ def _with_legends_of(present: set[str], node: Any) -> Any:
     return copy
 
 
-def svg(chart: Spec, words: str) -> str:
-    """A Vega-Lite specification as an accessible SVG without fixed inks, fonts or links."""
-    import vl_convert
-
-    return accessible(vl_convert.vegalite_to_svg(themed(chart), vl_version=vega_version()), words)
-
-
 def accessible(text: str, words: str) -> str:
-    """Name the picture for assistive technology, give its ids a name of their own, and let the page
-    choose inks and font."""
+    """An SVG that names the picture for assistive technology, gives its ids a name of their own,
+    and leaves inks and font to the page."""
     text = re.sub(r"<\?xml[^>]*\?>\s*|<!DOCTYPE[^>]*>\s*", "", text)
     text = _unshared_ids(text, list(dict.fromkeys(re.findall(r'\bid="([^"]+)"', text))))
     # Vega names every mark: one sentence says more

@@ -63,10 +63,10 @@ THEME: dict[str, Any] = {
 }
 
 
-def themed(spec: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """The specification in the inks of the report; `more` entries of the configuration."""
+def themed(spec: dict[str, Any]) -> dict[str, Any]:
+    """The specification in the inks of the report."""
     own = {k: v for k, v in spec.get("config", {}).items() if k not in ("view", "axis")}
-    return {**spec, "config": {**THEME, **own, **more}}
+    return {**spec, "config": {**THEME, **own}}
 
 
 # ---------------------------------------------------------------- what several charts draw alike

@@ -9,7 +9,7 @@ from scantling.verdict.result import figure_texts
 from scantling.verdict.verdicts import VERDICTS
 
 from .compare import write_comparison
-from .report_batch import Record, run
+from .report_batch import Record, read_no_iris, run
 
 
 @click.command()
@@ -57,6 +57,7 @@ def report(
     Ends with the worst of the designs: 2 a wrong file, 1 a report that could not be made, 4
     impossible, 3 a constraint missed, 0.
     """
+    read_no_iris()
     # a bar on a terminal; where the output is a file, one line a design at the end
     with click.progressbar(
         length=len(files),

@@ -257,7 +257,20 @@ def _on_processes(todo: Mapping[str, Job], workers: int | None) -> Generator[Don
 
 def _worker() -> ProcessPoolExecutor:
     """A process that makes one report after the other: its death costs the one that it held."""
-    return ProcessPoolExecutor(1, get_context("spawn"), end_with_parent)
+    return ProcessPoolExecutor(1, get_context("spawn"), start_worker)
+
+
+def start_worker() -> None:
+    """What a worker does first."""
+    read_no_iris()
+    end_with_parent()
+
+
+def read_no_iris() -> None:
+    """In a process of the command's own: let jsonschema, which checks notebooks, do without IRIs,
+    whose grammar takes it a second to compile; no notebook has one."""
+    modules: dict[str, Any] = sys.modules
+    modules.setdefault("rfc3987_syntax", None)
 
 
 def end_with_parent() -> None:
