@@ -1,9 +1,10 @@
 """Small frozen records that every part of the kit shares."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, fields, replace
+from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -29,41 +30,63 @@ def record(cls: type[Of]) -> type[Of]:
     which took two fifths of the time to import the library.
     """
     cls.__doc__ = cls.__doc__ or cls.__name__  # else dataclass works a signature out to say there
+    own = frozenset(vars(cls))
     kind: Any = dataclass(kw_only=True, init=False, repr=False, eq=False)(cls)  # gets methods below
-    known = fields(kind)
-    names = tuple(f.name for f in known)
-    every = frozenset(names)
-    in_words = tuple(f.name for f in known if f.repr)
-    values_of = attrgetter("__class__", *names)
-
-    def initialise(self: object, /, **values: object) -> None:
-        if values.keys() != every:
-            values = _completed(kind.__qualname__, known, values)
-        state = vars(self)
-        for name in names:
-            state[name] = values[name]
-
-    def text(self: object) -> str:
-        values = ", ".join(f"{name}={vars(self)[name]!r}" for name in in_words)
-        return f"{type(self).__qualname__}({values})"
-
-    def equal(self: object, other: object) -> bool:
-        return type(other) is kind and values_of(self) == values_of(other)
-
-    def refuse(self: object, name: str, *value: object) -> None:
-        raise FrozenInstanceError(f"{kind.__qualname__} is frozen: {name!r} cannot be set")
-
-    if "__init__" not in vars(cls):
-        kind.__init__ = initialise
-    if "__repr__" not in vars(cls):
-        kind.__repr__ = text
-    if "__eq__" not in vars(cls):
-        kind.__eq__ = equal
-        kind.__hash__ = lambda self: hash(values_of(self))
-    kind.__setattr__ = refuse
-    kind.__delattr__ = refuse
+    if "__init__" not in own:
+        kind.__init__ = _initialise
+    if "__repr__" not in own:
+        kind.__repr__ = _text
+    if "__eq__" not in own:
+        kind.__eq__ = _equal
+        kind.__hash__ = _hash
+    kind.__setattr__ = _refuse
+    kind.__delattr__ = _refuse
     made: type[Of] = kind
     return made
+
+
+class _Known(NamedTuple):
+    """What the methods of a record have to know of its class, worked out when one is first made."""
+
+    fields: tuple[Field[Any], ...]
+    names: Lines
+    every: frozenset[str]
+    values_of: Callable[[object], object]  # all that is compared
+
+
+@cache
+def _known(kind: type["DataclassInstance"]) -> _Known:
+    known = fields(kind)
+    names = tuple(f.name for f in known)
+    return _Known(known, names, frozenset(names), attrgetter("__class__", *names))
+
+
+def _initialise(self: "DataclassInstance", /, **values: object) -> None:
+    known = _known(type(self))
+    if values.keys() != known.every:
+        values = _completed(type(self).__qualname__, known.fields, values)
+    state = vars(self)
+    for name in known.names:
+        state[name] = values[name]
+
+
+def _text(self: "DataclassInstance") -> str:
+    said = (f.name for f in _known(type(self)).fields if f.repr)
+    values = ", ".join(f"{name}={vars(self)[name]!r}" for name in said)
+    return f"{type(self).__qualname__}({values})"
+
+
+def _equal(self: "DataclassInstance", other: object) -> bool:
+    values_of = _known(type(self)).values_of
+    return type(other) is type(self) and values_of(self) == values_of(other)
+
+
+def _hash(self: "DataclassInstance") -> int:
+    return hash(_known(type(self)).values_of(self))
+
+
+def _refuse(self: object, name: str, *value: object) -> None:
+    raise FrozenInstanceError(f"{type(self).__qualname__} is frozen: {name!r} cannot be set")
 
 
 def _completed(

@@ -25,7 +25,7 @@ CURRENCIES = (
     r"|nzd|twd|aed|dirhams?|sar|riyals?|rub|roubles?|rubles?|pesos?|mxn|rand|zar|reais|brl|zloty|pln"
 )
 CURRENCY_SIGNS = r"€|£|¥|₹|₩|₽|(?<![a-z])(?:[cas]|(?:hk|nz|au|ca|nt)\s?)\$"
-_MONEY = re.compile(rf"(?<![a-z])[kmb]?(?:{CURRENCIES})(?![a-z])|{CURRENCY_SIGNS}", re.IGNORECASE)
+_MONEY = rf"(?<![a-z])[kmb]?(?:{CURRENCIES})(?![a-z])|{CURRENCY_SIGNS}"
 _DOLLARS = re.compile(r"\s*(?:us\s?\$|\$|usd|dollars?)\s*", re.IGNORECASE)
 _SPACES = "\u00a0\u2009\u202f"  # no-break, thin, narrow no-break: they stand in numbers alone
 _BETWEEN = rf",.'_\u2019{_SPACES}"
@@ -88,7 +88,7 @@ def number(text: str) -> tuple[float, bool] | None:
 def currency(text: str) -> str | None:
     """The word or sign of money in a text that is no dollar of the United States; None where there
     is none. Words of a name are told apart by _: budget_eur."""
-    match = _MONEY.search(text.replace("_", " "))
+    match = re.search(_MONEY, text.replace("_", " "), re.IGNORECASE)
     return match[0] if match else None
 
 

@@ -8,17 +8,18 @@ are rows of model_details.csv.
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 from ...base.errors import CatalogueError, DesignError, refuse
 from ...base.files import csv_rows
+from ...base.plugins import load
 from ...base.records import Assumed, Derived, Lines, fields_of, record
 from ..load import HERE, by_id, filled, find, indexed
 from ..rows import Sourced
 from .dimension_checks import Part, check_fields, check_model, rules_of_part, rules_of_parts
 from .dimensions import GATED
-from .hf import from_hf
 from .pattern_words import SLIDING
 from .patterns import attending_every, counts_of, layers_of
 from .shape import Model, attention_kind
@@ -27,6 +28,8 @@ from .sizing import MLA, Made, from_size
 SAME = {"layers", "hidden", "heads", "ffn_hidden"}  # of two models of one shape
 MIXED = {"layers", "hidden", "heads", "experts", "top_k"}
 PADDED = 1.01  # of a vocabulary, at most
+# the reader of config.json, imported with its 200 architectures when a design first names a file
+READER = EntryPoint("hf_config", f"{__package__}.hf:from_hf", "")
 
 
 @record
@@ -175,7 +178,7 @@ def build_model(spec: str | Mapping[str, Any], folder: str | Path = ".") -> Made
     if "like" in spec:
         base = entry(spec["like"], "like").model
     elif "hf_config" in spec:
-        base, _, assumed = from_hf(Path(folder) / str(spec["hf_config"]))
+        base, _, assumed = load(READER)(Path(folder) / str(spec["hf_config"]))
     else:
         base, assumed = _explicit(changes)
         changes = {}
