@@ -98,6 +98,14 @@ def test_shipped_calibration_names_only_constants_families_chips_and_stacks():
     assert any(s["single_source"] for s in fitted["support"]["stack"].values())
 
 
+def test_what_stands_behind_a_name_is_counted_in_the_published_runs(model):
+    """Rows, sources and families of sources behind each chip, family, stack and mechanism."""
+    frame = model.table.frame
+    shipped = calibration()
+    assert shipped["support"] == calibrate.supports(model.table)
+    assert (shipped["rows"], shipped["sources"]) == (len(frame), frame.source.nunique())
+
+
 def test_rates_stay_physical():
     """No fitted share of peak, link or memory rate above one; GEMM shares beside the public
     benchmarks' 0.5 to 0.9, in 8 bit on CDNA 3 its 990 of 2,615 TFLOP/s."""

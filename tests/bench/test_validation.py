@@ -294,6 +294,9 @@ def test_kept_summary_and_read_me_come_from_the_kept_figures():
     off = (peaks.family_out_bytes / peaks.measured_bytes - 1).abs().to_numpy()
     families = peaks.family.to_numpy(str)
     assert told["median"] == pytest.approx(family_quantile(off, families, 0.5), abs=1e-3)
+    assert told["p90"] == pytest.approx(family_quantile(off, families, 0.9), abs=1e-3)
+    assert told["median"] <= 0.08 and told["p90"] <= 0.2 and told["families"] >= 17
+    assert told["peaks"] == len(peaks) > 600
     fits = memory.family_out_bytes <= memory.capacity_bytes
     assert told["out_of_memory_called"] == pytest.approx((~fits[~memory.ran]).mean(), abs=1e-3)
     again = validation_tables.headline(rows)

@@ -22,8 +22,8 @@ WHOLE_POD = 1e9  # devices: no boundary
 
 
 def calibration() -> Mapping[str, Any]:
-    """catalogue/collective_calibration.json: constants, and for each series those of the fit
-    without it."""
+    """catalogue/collective_calibration.json: constants, and by fabric how far off each series was
+    foretold by a fit without it."""
     return fitted("collective_calibration")
 
 

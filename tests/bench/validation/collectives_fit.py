@@ -25,13 +25,12 @@ from scantling.base.files import csv_rows
 from scantling.base.records import Lines, take
 from scantling.design.cluster_rules import build_cluster
 from scantling.physics.collectives import fastest, volume, wires
-from scantling.physics.wires import CurveConstants, calibration
+from scantling.physics.wires import CurveConstants
 from scantling_logs.collective_points import Points, fabric_of, points
 
 from .robust import robust
 
 LARGE_BYTES = 2.0**26
-WHOLE = "all of the fabric"
 # fabrics of which no series is in any fit -> the catalogue's scale-out fabric there (the scale-up
 # one follows from the accelerator)
 OUTSIDE = {"xGMI": "rocev2-400", "RoCE 8x400G": "rocev2-400", "NVLink4 + TCPXO 8x200G": "gcp-tcpxo"}
@@ -107,19 +106,15 @@ def fit(p: Points) -> CurveConstants:
     return build(least_squares(residuals, np.zeros(len(prior)), diff_step=1e-4, max_nfev=60).x)
 
 
-def errors() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Per series (message bytes, predicted / measured - 1), from constants fitted without it: those
-    kept in the catalogue."""
-    kept = calibration()["without"]
-    return of_constants(points(), {name: CurveConstants(**kept[name]) for name in scored()})
-
-
-def of_constants(p: Points, by_series: dict) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """The same from given constants for each series."""
-    own = {name: p.take(p.series == name) for name in by_series}
+def errors(names: Lines) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Per series (message bytes, predicted / measured - 1), each from constants fitted without
+    it."""
+    p = points()
+    own = {name: p.take(p.series == name) for name in names}
+    without = {name: fit(p.take(~left_out(name, p))) for name in names}
     return {
         name: (own[name].message_bytes, predicted(own[name], k) / own[name].seconds - 1)
-        for name, k in by_series.items()
+        for name, k in without.items()
     }
 
 
@@ -150,23 +145,20 @@ def published_fabric(name: str) -> str:
     return catalogue.collective_series()[name].fabric
 
 
-def table(found=None, fabric=fabric_of) -> list[dict]:
-    """Rows by fabric, then by series: median error of large and small messages, counts; nan where
-    there are no such points."""
-    found = errors() if found is None else found
+def table(found, fabric=fabric_of) -> list[dict]:
+    """Rows by fabric: median error of large and small messages, counts; nan where there are no such
+    points."""
     groups: dict = {}
-    for name in found:
-        groups.setdefault(fabric(name), []).append(name)
-    rows = [(own, WHOLE, names) for own, names in groups.items()]
-    rows += [(own, name, [name]) for own, names in groups.items() for name in names]
-    return [_row(own, series, [found[n] for n in names]) for own, series, names in rows]
+    for name, errors_of in found.items():
+        groups.setdefault(fabric(name), []).append(errors_of)
+    return [_row(own, parts) for own, parts in groups.items()]
 
 
-def _row(fabric, series, parts) -> dict:
+def _row(fabric, parts) -> dict:
     size = np.concatenate([s for s, _ in parts])
     error = np.abs(np.concatenate([e for _, e in parts]))
     large = size >= LARGE_BYTES
-    row = {"fabric": fabric, "series": series, "count": len(parts)}
+    row = {"fabric": fabric}
     for name, keep in (("large", large), ("small", ~large)):
         row[f"{name}_error"] = np.median(error[keep]) if keep.any() else np.nan
         row[f"{name}_points"] = int(keep.sum())
@@ -177,15 +169,11 @@ def calibrate() -> None:
     """Fit on everything and without each series; write the calibration file."""
     p = points()
     whole = fit(p)
-    without = {name: fit(p.take(~left_out(name, p))) for name in scored()}
-    judged = table(of_constants(p, without)) + table(outside(whole), fabric=published_fabric)
-    kept = ("fabric", "large_error", "small_error", "large_points", "small_points")
     out = {
         "made_by": "python -m tests.bench.validation.collectives_fit",
         "points": len(p.series),
         "constants": asdict(whole),
-        "without": {name: asdict(k) for name, k in without.items()},
-        "errors": [{k: r[k] for k in kept} for r in judged if r["series"] == WHOLE],
+        "errors": table(errors(scored())) + table(outside(whole), fabric=published_fabric),
     }
     path = catalogue.HERE / "collective_calibration.json"
     rounded = json.loads(

@@ -2,8 +2,8 @@
 and on published runs, which fit.
 
 `python -m tests.bench.validation.memory_fit [MEMORY.csv]` writes catalogue/memory_calibration.json:
-the offsets, the date, the rows, the residuals in sample and with each family left out, and the
-spread of families left out, from which chances of running out of memory come. A row that ran pulls
+the offsets, the date, and the spread of families left out, from which chances of running out of
+memory come; it prints the errors in sample and with each family left out. A row that ran pulls
 the estimate below the capacity, one that ran out of memory above it; a measured peak pulls it to
 its value. A family of sources weighs as much as any other, however many rows it has. Nothing
 depends on a row's id, source or model.
@@ -276,35 +276,26 @@ def family_quantile(values: np.ndarray, families: np.ndarray, share: float) -> f
 
 def score(rows: Rows, total: np.ndarray, capacity: np.ndarray) -> dict[str, Any]:
     """Median and 90th percentile of the error on peaks, each family with weight one, and the shares
-    of calls that are right, all and by family."""
+    of calls that are right."""
     error = np.abs(total / rows.measured - 1)
     fits = total <= capacity
 
     def part(values: np.ndarray) -> float | None:
         return round(float(np.mean(values)), 4) if values.size else None
 
-    def of(where: np.ndarray) -> dict[str, Any]:
-        peaks = where & np.isfinite(error)
-        size, families = error[peaks], rows.families[peaks]
-        ran = fits[where & rows.ran]
-        out = ~fits[where & ~rows.ran]
-        return {
-            "peaks": size.size,
-            "families": int(np.unique(families).size),
-            "median": round(family_quantile(size, families, 0.5), 4) if size.size else None,
-            "p90": round(family_quantile(size, families, 0.9), 4) if size.size else None,
-            "ran": ran.size,
-            "ran_called_fitting": part(ran),
-            "out_of_memory": out.size,
-            "out_of_memory_called": part(out),
-        }
-
+    peaks = rows.scored & np.isfinite(error)
+    size, families = error[peaks], rows.families[peaks]
+    ran = fits[rows.scored & rows.ran]
+    out = ~fits[rows.scored & ~rows.ran]
     return {
-        "all": of(rows.scored),
-        "by_family": {
-            str(name): of(rows.scored & (rows.families == name))
-            for name in np.unique(rows.families[rows.scored])
-        },
+        "peaks": size.size,
+        "families": int(np.unique(families).size),
+        "median": round(family_quantile(size, families, 0.5), 4) if size.size else None,
+        "p90": round(family_quantile(size, families, 0.9), 4) if size.size else None,
+        "ran": ran.size,
+        "ran_called_fitting": part(ran),
+        "out_of_memory": out.size,
+        "out_of_memory_called": part(out),
     }
 
 
@@ -357,7 +348,8 @@ def spread_of(rows: Rows, total: np.ndarray, capacity: np.ndarray, where: np.nda
 
 
 def main(path: Any = None, target: Any = None) -> dict[str, Any]:
-    """Fit, evaluate with each family left out, write the data file, and return what it holds."""
+    """Fit, write the data file, and return what it holds; print the errors with each family left
+    out and in sample."""
     fitted = fitted_rows(path or MEMORY)
     rows = read(path or MEMORY, grid())
     solution = solve(fitted)
@@ -365,23 +357,14 @@ def main(path: Any = None, target: Any = None) -> dict[str, Any]:
     left_out = held_out(solution, rows)
     result = {
         "made": date.today().isoformat(),
-        "rows": len(rows.ran),
-        "peaks": int(np.isfinite(rows.measured).sum()),
-        "out_of_memory": int((~rows.ran).sum()),
-        "single_family_stacks": [
-            str(s)
-            for s in np.unique(rows.stacks[rows.scored])
-            if len(np.unique(rows.families[rows.scored & (rows.stacks == s)])) == 1
-        ],
-        "fit": score(rows, *predict(rows, offsets)),
-        "family_left_out": score(rows, *left_out),
         "spread": round(spread_of(rows, *left_out, rows.scored), 4),
         "offsets": offsets,
     }
+    for kind, found in (("in sample", predict(rows, offsets)), ("family left out", left_out)):
+        print(kind, score(rows, *found))
     Path(target or HERE / "memory_calibration.json").write_text(json.dumps(result, indent=1) + "\n")
     return result
 
 
 if __name__ == "__main__":
-    made = main(*sys.argv[1:2])
-    print(json.dumps({kind: made[kind] for kind in ("fit", "family_left_out", "spread")}, indent=1))
+    main(*sys.argv[1:2])

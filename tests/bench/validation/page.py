@@ -101,7 +101,7 @@ def memory_figures(path=MEMORY):
     }
     scores = {
         kind: {
-            name: memory_fit.score(rows.take(at), total[at], capacity[at])["all"]
+            name: memory_fit.score(rows.take(at), total[at], capacity[at])
             for name, at in parts.items()
             if at.any()
         }

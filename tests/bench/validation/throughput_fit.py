@@ -304,7 +304,7 @@ def main(argv=None) -> int:
         rows=len(table.frame),
         sources=table.frame.source.nunique(),
         figures=figures,
-        support=_supports(table),
+        support=supports(table),
         offsets=to_offsets(model, theta),
         bands=band_widths(table, kinds["family left out"], blank.table, unsaid_rate),
     )
@@ -392,7 +392,7 @@ def write_conditions(table, foretold, path) -> None:
     out.assign(**numbers).to_csv(path, index=False)
 
 
-def _supports(table) -> dict:
+def supports(table) -> dict:
     """Rows, sources and families behind each chip, family, stack and mechanism; one source alone is
     marked."""
     out = {level: _support(table, names) for level, names in table.levels.items()}

@@ -28,7 +28,6 @@ class Prior(NamedTuple):
     value: float
     sd: float
     stack_sd: float
-    unit: str
     source: str
 
 
@@ -40,7 +39,6 @@ def _priors() -> dict[str, Prior]:
             value=float(row["value"]),
             sd=float(row["sd"]),
             stack_sd=float(row["stack_sd"]),
-            unit=row["unit"],
             source=row["source"],
         )
         for row in rows
