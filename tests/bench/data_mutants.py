@@ -43,7 +43,7 @@ APART = {"templates", "labextensions", "__pycache__", "jupyter"}
 PROSE = {
     *("notes", "note", "source", "source_url", "locator", "label", "title", "name", "meaning"),
     *("text", "what", "why", "date", "published", "verified", "verified_except", "family"),
-    *("as_printed", "framework", "provider", "description", "explanation", "comment"),
+    *("as_printed", "framework", "provider", "description", "explanation", "comment", "quantity"),
 }
 KINDS = ("heading", "name", "truth", "number")
 NAME = re.compile(r"[\w.+/;:-]+", re.ASCII)

@@ -111,6 +111,23 @@ def test_a_word_that_no_stack_knows_is_refused_in_a_line(line, field, known, tmp
     assert known in refused
 
 
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        ("flash_modern: 2.2", "a generation from 0 to 4"),
+        ("flash: none", "a generation from 0 to 4"),
+        ("software: {tuned: 1.1}", "a number from -1 to 1"),
+        ("planned: {capacity_factor: none}", "a number from 0 to 1000"),
+    ],
+)
+def test_a_switch_beyond_its_bounds_is_refused_in_a_line(line, allowed, tmp_path):
+    """FlashAttention has generations, and an effort is untuned, usual or tuned: nothing between."""
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "litgpt.yaml").write_text(f"title: LitGPT\nsource: its code\n{line}\n")
+    refused = run(tmp_path, "-m", "scantling", "design", "-", code=2, stack="litgpt").stderr
+    assert "Traceback" not in refused and refused.rstrip().endswith(f"allowed: {allowed}")
+
+
 @pytest.mark.slow
 def test_a_constraint_is_a_field_a_row_and_its_formula(tmp_path):
     """A grant of 2 device-years, and a run of 64 devices for some 17 days."""

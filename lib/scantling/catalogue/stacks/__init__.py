@@ -97,8 +97,8 @@ class Stack:
     title: str
     source: str
     names: Lines = ()  # by which a line of text means it, words apart by a blank or a hyphen
-    flash: float = 2.0  # generation of flash attention, see cases.Software
-    flash_modern: float = 2.0  # the same where the chip's family has modern attention kernels
+    flash: int = 2  # generation of flash attention, see cases.Software
+    flash_modern: int = 2  # the same where the chip's family has modern attention kernels
     sequence_parallel: bool = False  # with tp > 1
     sharding: str = "zero1"
     schedule: str = ""  # pipeline schedule where none is printed
@@ -170,9 +170,24 @@ def _words(values: Mapping[str, Any]) -> Iterator[tuple[str, str, Iterable[str]]
         yield "recovers", way, RECOVERIES
 
 
+def _beyond(values: Mapping[str, Any]) -> Iterator[str]:
+    """What of a file lies beyond the bounds of its switch, with what is allowed."""
+    known = software_switches()
+    last = int(known["flash"].high)
+    for name in ("flash", "flash_modern"):
+        if values.get(name, last) not in range(last + 1):
+            yield f"{name}: {values[name]}; allowed: a generation from 0 to {last}"
+    stated = [item for name in ("software", "planned") for item in values.get(name, {}).items()]
+    recipes = values.get("mxfp8_experts", {}).items()
+    for name, value in stated + [(name, recipe["value"]) for name, recipe in recipes]:
+        low, high = known[name].low, known[name].high
+        if not isinstance(value, (int, float)) or not low <= value <= high:
+            yield f"{name}: {value}; allowed: a number from {low:g} to {high:g}"
+
+
 def _read(path: Path) -> Stack:
-    """The stack of a file. Raises CatalogueError for a field that no stack has, and for a word that
-    its field does not know."""
+    """The stack of a file. Raises CatalogueError for a field that no stack has, a word that its
+    field does not know, and a number beyond the bounds of its switch."""
     values: dict[str, Any] = yaml_of(path)
     for name in values:
         if name not in _FIELDS:
@@ -181,6 +196,8 @@ def _read(path: Path) -> Stack:
         if word not in known:
             nearest = closest(word, known) or ", ".join(known)
             raise CatalogueError(f"{path.name}: {name} knows no {word}; nearest: {nearest}")
+    for problem in _beyond(values):
+        raise CatalogueError(f"{path.name}: {problem}")
     recipes = values.get("mxfp8_experts", {}).items()
     return Stack(
         name=path.stem,
