@@ -29,7 +29,7 @@ def main(folder: str) -> None:
     globals_ = types.ModuleType("benchmarks.globals")
     globals_.__dict__["MAXTEXT_ASSETS_ROOT"] = "assets"
     sys.modules["benchmarks.globals"] = globals_
-    from benchmarks.benchmark_utils import MaxTextModel  # type: ignore[import-not-found]
+    from benchmarks.benchmark_utils import MaxTextModel
 
     for name, (chip, devices) in FILES.items():
         module = __import__(f"benchmarks.{name}", fromlist=[name])

@@ -87,36 +87,29 @@ class LiveSession(Session):
             self.follow(shown)
         return verdict
 
-    def scorecard(self) -> LiveScorecard:
-        """The scorecard as a widget."""
-        return LiveScorecard(self)
+    def scorecard(self) -> Any:
+        """The scorecard as a widget: it follows the answers; in a blank it waits until they are
+        handed in."""
+        shown = W.HTML()
 
-    def follow(self, shown: W.HTML) -> None:
-        """Put the scorecard as it stands into a widget."""
-        shown.value = super().scorecard()._repr_html_()
+        def show(*_: Any) -> None:
+            self.followers.append(shown)
+            self.follow(shown)
 
-
-class LiveScorecard(W.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """The scorecard as a widget: it follows the answers; in a blank it waits until they are handed
-    in."""
-
-    def __init__(self, session: LiveSession) -> None:
-        self.session, self.shown = session, W.HTML()
-        super().__init__([self.shown])
-        if session.mode != "blank":
-            self._follow()
-            return
+        if self.mode != "blank":
+            show()
+            return W.VBox([shown])
         done = W.Button(
             description="Hand in",
             tooltip="Show the scorecard, with every answer",
             button_style="primary",
         )
-        done.on_click(lambda _: self._follow())
-        self.children = done, self.shown
+        done.on_click(show)
+        return W.VBox([done, shown])
 
-    def _follow(self) -> None:
-        self.session.followers.append(self.shown)
-        self.session.follow(self.shown)
+    def follow(self, shown: W.HTML) -> None:
+        """Put the scorecard as it stands into a widget."""
+        shown.value = super().scorecard()._repr_html_()
 
 
 class Front(anywidget.AnyWidget):
