@@ -28,7 +28,7 @@ from scantling.verdict.verdicts import rank
 
 from . import texts
 from .constants import Constants, constants
-from .fixes import nearest, trials, tried
+from .fixes import Change, nearest, trials, tried
 from .inputs import Notes, Rollout, Samples, adapters_of, rollout_of, samples_of
 from .layouts import Layout, layouts, trainer_on, varied
 from .posttrained import EngineMemory, Fix, Other, Posttrained, RolloutRow, Varied
@@ -69,9 +69,18 @@ def assessed(design: Design) -> Posttrained:
 
 def moves(found: Posttrained) -> tuple[int, Iterator[Fix | None]]:
     """(how many changes of a design that does are tried, each with what it saves: None where that
-    is not a tenth of days or dollars)."""
+    is not a tenth of days or dollars, or where one before it comes to the same run)."""
     some = trials(found.design, found)
-    return len(some), (tried(change, found, assessed) for change in some)
+    runs: set[tuple[Known, ...]] = set()
+
+    def saved(change: Change) -> Fix | None:
+        fix = tried(change, found, assessed)
+        if fix is None or (run := (fix.devices, fix.step_s, fix.days)) in runs:
+            return None
+        runs.add(run)
+        return fix
+
+    return len(some), map(saved, some)
 
 
 class Run(NamedTuple):

@@ -4,11 +4,13 @@ would do, each assessed before it is said."""
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from scantling.advise.changes import listed
 from scantling.base.errors import DesignError
 from scantling.base.show import several
 from scantling.catalogue.words import Method
 from scantling.design.design import Design
 from scantling.design.methods import method_of, of_method
+from scantling.design.repriced import price_note, repriced
 from scantling.verdict.verdicts import rank
 
 from .posttrained import Fix, Posttrained
@@ -127,7 +129,14 @@ def _more_devices(
 
 
 def _set(design: Design, text: str, sets: dict[str, Any], asks: int) -> Change:
+    sets = repriced(design, sets)
+    if note := price_note(sets):
+        text += f", {note}"
     return Change(text, sets, design.change(sets), asks)
+
+
+def _open(design: Design, fields: list[str]) -> Change:
+    return _set(design, f"leave {listed(fields)} open", dict.fromkeys(fields), _OWN)
 
 
 def changes(design: Design, found: Posttrained) -> Iterator[Change]:
@@ -141,16 +150,14 @@ def changes(design: Design, found: Posttrained) -> Iterator[Change]:
             yield _set(design, "full recompute", {"plan.recompute": "full"}, _OWN)
     pins = [name for name, value in vars(plan).items() if value is not None]
     if pins:
-        text = "the plan searched: none of " + ", ".join(f"plan.{name}" for name in pins)
-        yield _set(design, text, {f"plan.{name}": None for name in pins}, _OWN)
+        yield _open(design, [f"plan.{name}" for name in pins])
     yield from _samples(design)
     yield from _methods(design)
     rollout = job.rollout
     if rollout is not None:
-        held = [name for name in _ENGINE if vars(rollout)[name] is not None]
+        held = [f"job.rollout.{name}" for name in _ENGINE if vars(rollout)[name] is not None]
         if held:
-            text = "the engine's layout searched: none of " + ", ".join(held)
-            yield _set(design, text, {f"job.rollout.{name}": None for name in held}, _OWN)
+            yield _open(design, held)
         longest = rollout.max_response
         if longest is not None and longest > 2 * (rollout.mean_response or 0):
             text = f"responses cut at {longest / 2:,.0f} tokens"

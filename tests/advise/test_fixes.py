@@ -487,3 +487,37 @@ def test_a_refusal_tries_no_pins_and_looks_through_no_other_space():
     tried = [*tries(a)]
     assert tried and not any(path.startswith("plan.") for t in tried for path in t.change.set)
     assert all(t.after.verdict == "impossible" for t in tried)
+
+
+OWNED = (
+    "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: 1.0e12, "
+    "seq_len: 8192, global_batch: 256}\nconstraints: {deadline_days: 12}\nprices: {owned: "
+    "{capex_usd: 2.5e6, years: 4, staff_usd_per_year: 1.0e5}}"
+)
+
+
+def test_more_of_a_machine_that_is_owned_costs_more():
+    """Twice the devices cost twice as much an hour: a device-hour costs what it did."""
+    now = assess(Design.from_text(OWNED))
+    more = [row for row in fixes(now) if row["set"].get("cluster.devices", 0) > 64]
+    assert more and now.cost is not None
+    for row in more:
+        after = assess(now.design.change(row["set"]))
+        assert after.cost.usd_per_device_hour == pytest.approx(
+            now.cost.usd_per_device_hour,
+            rel=0.03,  # the share of spares
+        )
+        assert "at the same price a device" in row["change"]
+
+
+@pytest.mark.parametrize("price", ["usd_per_device_hour: 1.5", "usd_per_node_hour: 12"])
+def test_a_stated_price_is_of_the_chip_that_it_was_asked_for(price):
+    text = SMALL + "constraints: {deadline_days: 10}\nprices: {" + price + "}"
+    now = assess(Design.from_text(text))
+    chips = [row for row in fixes(now) if "cluster.accelerator" in row["set"]]
+    assert chips
+    for row in chips:
+        after = assess(now.design.change(row["set"]))
+        usual = assess(now.design.change(row["set"]).change({"prices": None}))
+        assert after.cost_usd == row["cost_usd"] == usual.cost_usd
+        assert "at the catalogue's price" in row["change"]

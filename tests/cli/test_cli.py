@@ -387,6 +387,30 @@ def test_the_first_ten_lines_decide(name, columns):
         assert result["band_tier"] in first or result["days"] is None
 
 
+@pytest.mark.parametrize("lines", range(18, 41, 2))
+def test_what_finds_no_room_is_left_out_whole(lines, monkeypatch):
+    """ "narrows by 17 %, to 18.8 to 48.5 days and $2.79M", where the line went on; "Avoid" over
+    nothing."""
+    import io
+
+    from rich.console import Console
+    from scantling.cli import summary as room
+
+    def rows(most):
+        monkeypatch.setattr(room, "LINES", most)
+        text = io.StringIO()
+        room.summary(said("case-3-500b-4096-h100"), Console(file=text, width=80, markup=False))
+        return text.getvalue().splitlines()
+
+    shown, every = rows(lines)[:-3], rows(1000)[:-3]
+    assert every[: len(shown)] == shown
+    if shown and len(shown) < len(every) and any(row.startswith("· ") for row in shown):
+        following = every[len(shown)]
+        assert following == "" or following.startswith("· ")
+        headings = [i for i, row in enumerate(shown) if i and shown[i - 1] == "" and row]
+        assert all(shown[i + 1].startswith("· ") for i in headings)
+
+
 def test_a_title_never_contradicts_its_design():
     """ "`model: {size: 80e9, active: 3e9}` -> title "80B dense" while ep 16; `model: {hf_config}`
     -> title "model on 64 h100-sxm" (no file, no architecture)"."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from scantling import Design, DesignError, assess
+from scantling.base.show import usd
 from scantling.endure.life import lived
 from scantling.endure.simulate import of_life, simulate
 from scantling.endure.spot import preempted
@@ -67,3 +68,14 @@ def test_the_line_says_it_and_what_was_assumed():
     )
     with pytest.raises(DesignError, match="preemptions_per_day"):
         Design.from_text(RUN.split("prices")[0] + "prices: {spot: {usd_per_device_hour: 1}}")
+
+
+def test_the_dollars_of_the_line_are_of_one_kind():
+    """Beside the likely dollars of the headline stand those of the run on spot devices, which are
+    undisturbed: the line says so, and what they stand in place of."""
+    a = assess(Design.from_text(RUN % (4, 120)))
+    row = spot(a)
+    assert row["cost_usd"] + row["saved_usd"] == pytest.approx(a.cost_usd)
+    (line,) = (x for x in limits(a) if x.startswith("spot:"))
+    assert f"{usd(row['cost_usd'])} at " in line
+    assert f"undisturbed, in place of {usd(a.cost_usd)};" in line

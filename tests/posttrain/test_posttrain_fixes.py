@@ -133,3 +133,22 @@ def test_what_moves_a_step_most_is_found_out_first():
     assert swings == sorted(swings, reverse=True) and min(swings) > 0
     assert {"mean response", "longest response", "longer tail"} <= {one.what for one in first}
     assert to_find_out(posttrain(TOO_LARGE)) == []
+
+
+def test_one_run_is_offered_once():
+    """A policy whose engine shares its devices: leaving that open, and devices of their own, come
+    to the same run."""
+    rollout = {"colocated": True, "prompts": 128, "samples": 16, "reference": False}
+    rollout |= {"mean_response": 8000, "max_response": 32_768, "steps": 400}
+    design = design_of("qwen3-235b-a22b", 128, {"method": "grpo", "rollout": rollout}, "b200-sxm")
+    said = [fix for fix in moves(posttrain(design))[1] if fix]
+    assert "leave job.rollout.colocated open" in [fix.change for fix in said]
+    assert len({(fix.devices, fix.step_s, fix.days) for fix in said}) == len(said)
+
+
+def test_more_of_an_owned_machine_is_dearer_to_tune_on_too():
+    prices = {"owned": {"capex_usd": 3e5, "years": 4}}
+    job = {"method": "sft", "data": {**SAMPLES, "packed": True}}
+    design = design_of("llama-3.1-8b", 8, job, prices=prices)
+    more = [fix for fix in moves(posttrain(design))[1] if fix and fix.devices > 8]
+    assert [fix.set["prices.owned.capex_usd"] for fix in more] == [6e5]

@@ -51,10 +51,10 @@ def _allowed(after: Assessment | None) -> bool:
 
 
 def _days(after: Assessment | None) -> float:
-    """Days of a design that is allowed; inf of another, and without tokens."""
-    if after is None or not _allowed(after) or after.days is None:
+    """Likely days of a design that is allowed; inf of another, and without tokens."""
+    if after is None or not _allowed(after) or after.likely.days is None:
         return inf
-    return after.days
+    return after.likely.days
 
 
 def _stopped_by(after: Assessment | None) -> str:
@@ -157,7 +157,8 @@ def fewest_devices(design: Design) -> Answer | None:
 
 
 def earliest_finish(design: Design, most_devices: int | None = None) -> Answer | None:
-    """Fewest days over device counts, in whole nodes or racks: {days, devices, ...} as `_answer`.
+    """Fewest likely days over device counts, in whole nodes or racks: {days, devices, ...} as
+    `_answer`, the likely days as `value`.
 
     The counts double from a quarter of today's until two doublings in a row bring nothing, or up
     to `most_devices`; then quarter octaves and eighths around the best. Past the critical batch
@@ -203,7 +204,7 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
     elif not _allowed(at(more)):
         bound = f"with {more:,} devices: {_stopped_by(at(more))}"
     else:
-        bound = f"{more:,} devices take {days(more):,.3g} days: the batch is shared out"
+        bound = f"{more:,} devices take {days(more):,.3g} likely days: the batch is shared out"
     stated = [name for name in now.resolved.constraints.stated() if name != "deadline_days"]
     constraints = ", ".join(stated) or "no other constraint"
     bound += f"; searched up to {searched:,} devices, keeping {constraints}"

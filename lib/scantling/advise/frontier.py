@@ -17,6 +17,7 @@ from ..base.columns import Array
 from ..base.errors import DesignError, plain
 from ..base.files import read_text, write_text
 from ..design.design import Design
+from ..design.repriced import repriced
 from ..physics.cases import devices
 from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
@@ -110,7 +111,11 @@ def front(
         around = {max(node, round(own * times / node) * node) for times in AROUND}
         counts = sorted(around | {own} | fewer_that_keep(assess(design)))
         devices = [n for n in counts if _allowed(design, n)]
-    return fronts([design.change({"cluster.devices": n}) for n in devices], progress=progress)
+    return fronts([design.change(_of_so_many(design, n)) for n in devices], progress=progress)
+
+
+def _of_so_many(design: Design, devices: int) -> dict[str, Any]:
+    return repriced(design, {"cluster.devices": devices})
 
 
 def _allowed(design: Design, devices: int) -> bool:

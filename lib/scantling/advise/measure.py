@@ -60,7 +60,7 @@ def _unknowns(assessment: Assessment, widens: dict[str, Any]) -> Iterator[Unknow
     if resolved.calibration is None and untimed:
         yield Unknown(
             what="time matrix products, an all-reduce and an all-to-all on one node and between "
-            "two: scantling measure, calibration:",
+            "two: scantling measure, calibration",
             settles=("unseen chip", "unseen family", "unseen stack"),
         )
     if untimed:

@@ -1,6 +1,7 @@
 """Changes of a design, each assessed before it is shown: the one judge of every list of advice."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
 from functools import cached_property
 from itertools import islice
 from json import dumps
@@ -9,6 +10,7 @@ from typing import Any
 from ..base.records import record
 from ..base.show import share
 from ..catalogue.words import Offload
+from ..design.repriced import price_note, repriced
 from ..plans.space import COARSE, DEFAULT, Space
 from ..verdict.assess import changed
 from ..verdict.assessment import Assessment
@@ -26,9 +28,11 @@ LARGE_SEARCH = 50_000  # legal plans of a design from which its changes are trie
 
 @record
 class Tried:
-    """A change and the assessment after it, None where the design does not allow it."""
+    """A change, the fields that it sets, prices of the machine after it among them, and the
+    assessment after it, None where the design does not allow it."""
 
     change: Change
+    set: dict[str, Any] = field(hash=False)
     after: Assessment | None
 
     @property
@@ -62,6 +66,8 @@ class Tried:
             text = text.replace("(", f"({peak} of the bf16 peak; ", 1)
         if after.plan["offload"] != Offload.NONE and "plan.offload" not in self.change.set:
             text += f", {host_state(after.chosen)}"
+        if note := price_note(self.set):
+            text += f", {note}"
         return {
             "change": text,
             "verdict": after.verdict,
@@ -76,8 +82,7 @@ class Tried:
         """The row with the fields that are set and what is still missed."""
         missed = [m.text for m in self.result.missed]
         likely = self.result.likely.row()
-        changes = dict(self.change.set)
-        return {**self.row(), "likely": likely, "set": changes, "missed": missed}
+        return {**self.row(), "likely": likely, "set": dict(self.set), "missed": missed}
 
 
 # the assessment after fields are set, in a space and like another: the other is kept, so that its
@@ -133,13 +138,16 @@ class Trials:
             return self.seen[change.key]
         if self.spent > WORK:
             self.left.append(change)
-            return Tried(change=change, after=None)
+            return self._row(change, None)
         if change.gives_way or self.space is DEFAULT:
             after = self._after(change.set, DEFAULT, self.assessment)
         else:
             after = self._after(change.set, COARSE, self.before)
-        self.seen[change.key] = Tried(change=change, after=after)
+        self.seen[change.key] = self._row(change, after)
         return self.seen[change.key]
+
+    def _row(self, change: Change, after: Assessment | None) -> Tried:
+        return Tried(change=change, set=repriced(self.assessment.design, change.set), after=after)
 
     def judge(self, changes: Iterable[Change]) -> tuple[Tried, ...]:
         """Every one of the changes, assessed."""
@@ -148,7 +156,7 @@ class Trials:
     def known(self, row: Tried) -> Tried:
         """A row in the whole space where it has been looked at there, else as it is."""
         whole = self._answers.get(_asked(row.change.set, DEFAULT, self.assessment))
-        return row if whole is None else Tried(change=row.change, after=whole[0])
+        return row if whole is None else self._row(row.change, whole[0])
 
     def verified(self, rows: Iterable[Tried], most: int | None = None) -> list[Tried]:
         """The first `most` rows that hold in the whole space too, as long as WORK lasts twice."""
@@ -160,7 +168,7 @@ class Trials:
                 yield row
             elif self.spent <= VERIFIED:
                 after = self._after(row.change.set, DEFAULT, self.assessment)
-                whole = Tried(change=row.change, after=after)
+                whole = self._row(row.change, after)
                 if whole.fits >= row.fits and whole.feasible >= row.feasible:
                     yield whole
 

@@ -2,6 +2,7 @@
 quantities, lines from texts.py."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 from rich.console import Console
@@ -104,11 +105,22 @@ def summary(result: Result, out: Console) -> None:
     """What decides, on at most LINES lines: verdict and its reason, job, plan, days, cost, MFU,
     memory, goodput and the first change on the first ten; then the step, what binds, more changes,
     what to avoid and what was assumed."""
-    lines = [*_decisive_lines(result, out.width), *_sections(result, out.width, short=True)]
-    rows = [row for line in lines for row in _rows(line, out)]
+    first = [row for line in _decisive_lines(result, out.width) for row in _rows(line, out)]
     tail = _assumed_in_short(result, out.width)
-    for row in (*rows[: LINES - len(tail)], *tail):
+    room = LINES - len(first) - len(tail)
+    sections = [[*_rows(line, out)] for line in _sections(result, out.width, short=True)]
+    for row in (*first, *_whole(sections, room), *tail):
         out.print(row)
+
+
+def _whole(lines: list[list[Text]], room: int) -> list[Text]:
+    """The rows of the first lines that find room whole, without a heading that none of its own
+    follows."""
+    ends = accumulate(map(len, lines))
+    kept = [rows for rows, end in zip(lines, ends) if end <= room]
+    while kept and not kept[-1][0].plain.startswith("·"):
+        kept.pop()
+    return [row for rows in kept for row in rows]
 
 
 def _rows(line: Text, out: Console) -> Iterator[Text]:

@@ -10,6 +10,7 @@ from ..base.errors import DesignError
 from ..catalogue.load import of_rows
 from ..catalogue.models.shape import Model, parameters
 from ..design.design import Design
+from ..design.repriced import repriced
 from ..design.resolved import Resolved
 from ..physics.gather import Situation, situation as situation_of
 from ..physics.memory.chance import oom_probability
@@ -180,9 +181,10 @@ def changed(
     space: planning.Space | str | None = None,
     like: Assessment | None = None,
 ) -> Assessment | None:
-    """The assessment of a changed copy; None where the design does not allow the changes."""
+    """The assessment of a changed copy, at what its machine costs; None where the design does not
+    allow the changes."""
     try:
-        return assess(design.change(changes), space=space, like=like)
+        return assess(design.change(repriced(design, changes)), space=space, like=like)
     except DesignError:
         return None
 

@@ -68,10 +68,9 @@ def spot_line(row: SpotRow) -> str:
     if row["days"] is not None:
         line += f", {shown_days(row['days'])}"
     if row["cost_usd"] is not None:
-        line += f", {usd(row['cost_usd'])} at {usd(row['usd_per_device_hour'])} a device-hour"
-    if row["saved_usd"] is not None:
-        word = "less" if row["saved_usd"] >= 0 else "more"
-        line += f" ({usd(abs(row['saved_usd']))} {word})"
+        line += f" and {usd(row['cost_usd'])} at {usd(row['usd_per_device_hour'])} a device-hour"
+    if row["cost_usd"] is not None and row["saved_usd"] is not None:
+        line += f", undisturbed, in place of {usd(row['cost_usd'] + row['saved_usd'])}"
     line += (
         f"; {row['preemptions_per_day']:.3g} preemptions a day, {seconds(row['notice_s'])} of "
         f"notice, {seconds(row['replacement_s'])} to another node: a save takes "
