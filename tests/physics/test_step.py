@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scantling import assess
+from scantling.catalogue import accelerators
 from scantling.catalogue.models.shape import flops_per_token, make_shape
 from scantling.catalogue.words import CP_TYPES, PRECISIONS, RECOMPUTES, SHARDINGS
 from scantling.physics import compute, traffic
@@ -449,12 +450,41 @@ def test_full_waves_lose_nothing_and_a_spilled_tile_nearly_half():
     )  # both outputs of a product's three passes
 
 
+def test_narrower_products_gain_at_most_the_ratio_of_the_peaks():
+    """On every chip of the catalogue: what 8 and 4 bit gain over 16 is bounded by what the makers
+    print of their units."""
+    for a in accelerators().values():
+        if np.isnan(a.bf16_flops):
+            continue
+        known = gather(a.family, a.id, "megatron-core")
+        rates_of = {}
+        for precision in set(a.precisions()) & {"bf16", "fp8", "nvfp4"}:
+            peak = a.peak_flops(precision)
+            c = case(
+                job={"precision": code(PRECISIONS, precision)},
+                chip=replace(H100, bf16_flops=a.bf16_flops, linear_flops=peak),
+            )
+            rates_of[precision] = peak, compute.linear_rate(replace(c, constants=known))
+        wide_peak, wide = rates_of["bf16"]
+        for precision, (peak, rate) in rates_of.items():
+            assert rate / wide <= peak / wide_peak * (1 + 1e-9), (a.id, precision)
+
+
+@given(grads=st.sampled_from([2.0, 4.0]), tp=st.sampled_from([1.0, 8.0]))
+def test_sharding_over_one_rank_makes_nothing_faster(grads, tp):
+    """A group of one has nothing to share out: zero3 takes as long as no sharding."""
+    whole, sharded = (
+        step_time(case(job={"grad_bytes": grads}, sharding=code(SHARDINGS, name), tp=tp))
+        for name in ("none", "zero3")
+    )
+    assert sharded.total >= whole.total * (1 - 1e-9)
+
+
 def test_recompute_that_needs_no_last_product_skips_it():
     """jax.checkpoint drops what the backward never reads: of a GPT layer's 12 h^2 weights the last
     product has 4, so a third of the products is not repeated."""
-    plan = dict(
-        recompute=code(RECOMPUTES, "full"), sharding=code(SHARDINGS, "zero3")
-    )  # gradients are not accumulated: products alone
+    # each rank adds a thousandth of the gradients: products alone
+    plan = dict(recompute=code(RECOMPUTES, "full"), sharding=code(SHARDINGS, "zero3"), dp=1024.0)
     plain, lazy = (step_time(case(software=dict(lazy_recompute=x), **plan)) for x in (0.0, 1.0))
     assert float((plain.recompute - lazy.recompute) / (plain.gemm / 3)) == pytest.approx(
         1 / 3, rel=0.05

@@ -100,7 +100,7 @@ def test_accuracy_on_what_was_published(figures):
     [
         ("SC21", 0.06),
         ("Reducing Activation", 0.06),
-        ("DGX Cloud Benchmarking recipes, Llama 3.1 70B", 0.058),
+        ("DGX Cloud Benchmarking recipes, Llama 3.1 70B", 0.0585),
         ("Llama 3 Herd", 0.13),
     ],
 )

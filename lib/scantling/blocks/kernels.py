@@ -172,6 +172,7 @@ class Device:
     shards: Column  # by how much sequence parallelism divides the stream
     bf16_flops: Column  # dense peak for what stays in 16 bit [FLOP/s]
     linear_flops: Column  # large plain GEMMs at the job's precision [FLOP/s]
+    operand_bytes: Column  # mean of an element of a product's operands
     bytes_per_s: Column  # HBM, what kernels reach
     chain_s: Column  # a byte of an element-wise chain [s]
     cast_s: Column  # an element cast to low precision [s]
@@ -184,7 +185,7 @@ class Device:
     softmax_bound: Column  # 1 where attention kernels wait for exponentials (TPU)
 
     def gemm_s(self, product: Gemm, idle: bool = True) -> Column:
-        """Seconds of a block's products: FLOPs / rate + c x 2 bytes per operand element / HBM +
+        """Seconds of a block's products: FLOPs / rate + c x bytes of the operands / HBM +
         launches; without `idle` as if all waves were full.
 
         The additive roofline: for m x n x k it equals 2mnk/R (1 + c (R/B)(1/m + 1/n + 1/k)) + t0.
@@ -192,7 +193,7 @@ class Device:
         k, rate = self.constants, product.rate
         rate = self.linear_flops if rate is None else rate
         flops = product.flops + product.idle if idle else product.flops
-        moved = product.elements * (k.gemm_bytes * 2 / self.bytes_per_s)
+        moved = product.elements * (k.gemm_bytes * self.operand_bytes / self.bytes_per_s)
         return flops / rate + moved + product.kernels * k.gemm_launch_s
 
     def idle_flops(self, hidden: Column, *products: tuple[Column, Column]) -> Column:

@@ -195,6 +195,11 @@ class Cases:
         replicas = np.floor(self.plan.dp * self.link.smallest_site + 1e-9)
         return np.maximum(replicas, 1.0) * self.plan.cp
 
+    @property
+    def shard_ranks(self) -> Column:
+        """Ranks among which sharded dense parameters are divided."""
+        return np.where(self.plan.sharding == HSDP, self.plan.shard_group, self.site_ranks)
+
     @cached_property
     def link_under_compute(self) -> Link:
         """The links at the share of a ring's own rate that is left beside compute."""

@@ -20,6 +20,8 @@ from ..blocks.kernels import Device, part_filled
 from ..blocks.moe import Moe
 from .cases import FP4, FP8, FP8_ROW, MXFP8, ZERO3, Cases
 
+SHARP = 32.0  # exponent of `smaller`: a minimum, but for a derivative that a fit can follow
+
 
 def expected_places(places: Column, draws: Column, limit: Column = 0) -> Column:
     """Mean number of distinct places that `draws` uniform picks hit: n (1 - (1 - 1/n)^k), at most
@@ -38,14 +40,21 @@ def low_share(c: Cases) -> Column:
     return low_precision(c) * (1.0 - c.job.kept_16bit)
 
 
+def smaller(a: Column, b: Column) -> Column:
+    """The smaller of two shares, smoothly: (a^-p + b^-p)^(-1/p), p = SHARP; 2 % below two that are
+    equal."""
+    return (a**-SHARP + b**-SHARP) ** (-1 / SHARP)
+
+
 def linear_rate(c: Cases) -> Column:
     """FLOP/s of large plain GEMMs at the job's precision: peak x measured share, less where scales
-    are by row or block, and where the width is unaligned. Layers kept in 16 bit take their share of
-    the time at its rate: 1 / ((1 - kept) / low + kept / wide)."""
+    are by row or block, and where the width is unaligned. Narrower formats reach no more of their
+    peak than wider ones: 8 and 4 bit gain at most the ratio of the peaks. Layers kept in 16 bit
+    take their share of the time at its rate: 1 / ((1 - kept) / low + kept / wide)."""
     k, p = c.constants, c.job.precision
-    share = np.where(
-        (p > MXFP8) & (p <= FP4), k.gemm_fp4, np.where(low_precision(c) > 0, k.gemm_fp8, k.gemm)
-    )
+    fp8 = smaller(k.gemm_fp8, k.gemm)
+    fp4 = smaller(k.gemm_fp4, fp8)
+    share = np.where((p > MXFP8) & (p <= FP4), fp4, np.where(low_precision(c) > 0, fp8, k.gemm))
     scaled = np.where(p == FP8_ROW, k.fp8_row, np.where(p == MXFP8, k.mxfp8, 1.0))
     aligned = np.where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
     rate: Column = c.chip.linear_flops * share * scaled * aligned
@@ -53,6 +62,14 @@ def linear_rate(c: Cases) -> Column:
     if not np.any(kept):
         return rate
     return 1.0 / ((1.0 - kept) / rate + kept / (c.chip.bf16_flops * k.gemm * aligned))
+
+
+def operand_bytes(c: Cases) -> Column:
+    """Mean bytes of an element of a product's three operands: 2, or two of them read at the job's
+    width and one written in 16 bit."""
+    p = c.job.precision
+    width = np.where((p > MXFP8) & (p <= FP4), 0.5, 1.0)
+    return 2.0 - low_share(c) * (2.0 - width) * 2 / 3
 
 
 def hbm_rate(c: Cases) -> Column:
@@ -100,8 +117,9 @@ def device(c: Cases, t: Column | None = None) -> Device:
     shards = c.sequence_shards
     bytes_per_s = hbm_rate(c)
     wave = c.chip.wave_outputs
-    # gradients of whole weights are added to a buffer; sharded ones leave at once
-    added = np.where(c.plan.sharding >= ZERO3, 0.0, np.maximum(2 * c.job.grad_bytes - 2, 0.0))
+    # gradients are added to a buffer: of whole weights, or of a rank's shard
+    owners = np.where(c.plan.sharding >= ZERO3, c.shard_ranks, 1.0)
+    added = np.maximum(2 * c.job.grad_bytes - 2, 0.0) / owners
     return Device(
         plan=c.plan,
         software=c.software,
@@ -113,6 +131,7 @@ def device(c: Cases, t: Column | None = None) -> Device:
         shards=shards,
         bf16_flops=c.chip.bf16_flops,
         linear_flops=linear_rate(c),
+        operand_bytes=operand_bytes(c),
         bytes_per_s=bytes_per_s,
         chain_s=chain_factor(c) / bytes_per_s,
         cast_s=cast_bytes(c) / bytes_per_s,

@@ -219,7 +219,7 @@ def _gemms(c: Cases) -> list[Product]:
                 rows[product.name] = Product(
                     product.name,
                     before.flops + float(product.flops * weight),
-                    before.bytes + float(2 * product.elements * weight),
+                    before.bytes + float(on.operand_bytes * product.elements * weight),
                     before.seconds + float(on.gemm_s(product, idle=False) * weight),
                 )
     return list(rows.values())

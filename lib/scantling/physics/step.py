@@ -292,8 +292,7 @@ def tensors_gathered_s(c: Cases, idle_s: Column) -> Column:
 def shards_of(c: Cases) -> tuple[Column, Column]:
     """Ranks among which a device's dense and expert parameters are divided for the update."""
     p, sharded = c.plan, c.plan.sharding > 0
-    whole = np.where(p.sharding == HSDP, p.shard_group, c.site_ranks)
-    dense = np.where(sharded, whole, 1.0)
+    dense = np.where(sharded, c.shard_ranks, 1.0)
     return dense, np.where(sharded, np.maximum(dense * p.tp / (p.ep * p.etp), 1.0), 1.0)
 
 

@@ -229,16 +229,18 @@ def to_offsets(model: Model, theta) -> dict:
 
 
 def left_out(model: Model, groups, start, rows=None, asked: Model | None = None):
-    """Log rate of every row predicted by constants fitted, on `rows`, without the row's group; the
-    derivatives are those at `start`, the fit on all of them. `asked`: the model that predicts by
-    those constants, where it is another."""
+    """Log rate of every row predicted by constants fitted, on `rows`, without the row's group;
+    others by `start`, the fit on all of them. Each fit begins at the priors, with the derivatives
+    there: begun at `start`, it stays where the smaller of two shares counts (`compute.smaller`) and
+    knows what it has not seen. `asked`: the model that predicts by those constants, where it is
+    another."""
     rows = np.ones(len(groups), bool) if rows is None else rows
     asked = asked or model
-    jacobian = model.jacobian(start)
+    jacobian = model.jacobian(np.zeros(len(start)))
     out = asked.log_rate(start)
     for g in np.unique(groups[rows]):
         held = groups == g
-        theta = fit(model, rows & ~held, start, iterations=12, jacobian=jacobian)
+        theta = fit(model, rows & ~held, iterations=15, jacobian=jacobian)
         out[held] = asked.log_rate(theta)[held]
     return out
 
