@@ -112,6 +112,7 @@ def test_gemm_timings_of_the_step_model_give_its_constants_back(share, launch_s)
     k = priors(gemm=share, gemm_launch_s=launch_s)
     on = SimpleNamespace(
         linear_flops=share * A100.bf16_flops,
+        operand_bytes=2.0,
         bytes_per_s=A100.hbm_bytes_per_s * k.hbm_share,
         constants=k,
     )

@@ -213,6 +213,12 @@ class Device:
         return lost * (t * (self.constants.wave * 2 / 3 * (wave > 0) * hidden))
 
 
+def mean_width(bytes_each: Column) -> Column:
+    """Mean bytes of an element of a product's three operands: two read at their own width, one
+    written in 16 bit."""
+    return (2 * bytes_each + 2.0) / 3
+
+
 def part_filled(outputs: Column, wave: Column) -> Array:
     """Share by which a product of so many outputs takes longer than full waves would."""
     waves = np.maximum(outputs, 1.0) / np.maximum(wave, 1.0)

@@ -16,7 +16,7 @@ from ..blocks.answers import Time, fold, weighted
 from ..blocks.attention import Softmax
 from ..blocks.block import Block
 from ..blocks.block_table import plain_share
-from ..blocks.kernels import Device, part_filled
+from ..blocks.kernels import Device, mean_width, part_filled
 from ..blocks.moe import Moe
 from .cases import FP4, FP8, FP8_ROW, MXFP8, ZERO3, Cases
 
@@ -65,11 +65,11 @@ def linear_rate(c: Cases) -> Column:
 
 
 def operand_bytes(c: Cases) -> Column:
-    """Mean bytes of an element of a product's three operands: 2, or two of them read at the job's
-    width and one written in 16 bit."""
-    p = c.job.precision
+    """Mean bytes of an element of a product's operands, over the layers at the job's precision and
+    those kept in 16 bit."""
+    p, low = c.job.precision, low_share(c)
     width = np.where((p > MXFP8) & (p <= FP4), 0.5, 1.0)
-    return 2.0 - low_share(c) * (2.0 - width) * 2 / 3
+    return low * mean_width(width) + (1.0 - low) * mean_width(2.0)
 
 
 def hbm_rate(c: Cases) -> Column:

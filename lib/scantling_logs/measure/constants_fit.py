@@ -52,8 +52,11 @@ class Estimate(NamedTuple):
     origin: str
 
 
-def gemm_law(points: Sequence[GemmPoint], bytes_per_s: float, passes: float) -> GemmLaw:
-    """2mnk/R + passes x 2 (mk + kn + mn) / B + t0, fitted to log seconds of two or more points.
+def gemm_law(
+    points: Sequence[GemmPoint], bytes_per_s: float, passes: float, width: float = 2.0
+) -> GemmLaw:
+    """2mnk/R + passes x (w (mk + kn) + 2 mn) / B + t0, fitted to log seconds of two or more points;
+    w: `width`, bytes of an operand's element.
 
     At constant m = n = k without the middle term it is R G / (G + R t0), the a G / (G + h) of the
     catalogue.
@@ -65,7 +68,7 @@ def gemm_law(points: Sequence[GemmPoint], bytes_per_s: float, passes: float) -> 
     k = np.array([p["k"] for p in points], float)
     seconds = np.array([p["seconds"] for p in points], float)
     flops = 2 * m * n * k
-    extra = passes * 2 * (m * k + k * n + m * n) / bytes_per_s
+    extra = passes * (width * (m * k + k * n) + 2 * m * n) / bytes_per_s
     best = np.max(flops / seconds)
     least = max(np.min(seconds), 4e-8)
     low, first, high = np.log(
@@ -187,14 +190,14 @@ def _gemms(
 ) -> dict[str, Estimate]:
     """What the products of each precision show."""
     estimates: dict[str, Estimate] = {}
-    for precision, peak, name in (
-        ("bf16", chip.bf16_flops, "gemm"),
-        ("fp16", chip.fp16_flops, "gemm"),
-        ("fp8", chip.fp8_flops, "gemm_fp8"),
+    for precision, peak, name, width in (
+        ("bf16", chip.bf16_flops, "gemm", 2.0),
+        ("fp16", chip.fp16_flops, "gemm", 2.0),
+        ("fp8", chip.fp8_flops, "gemm_fp8", 1.0),
     ):
         points = curves.get(precision, [])
         if name not in estimates and len(points) >= 3 and peak > 0:
-            law = gemm_law(points, bytes_per_s, prior_of("gemm_bytes", chip))
+            law = gemm_law(points, bytes_per_s, prior_of("gemm_bytes", chip), width)
             origin = f"{len(points)} sizes in {precision}, rms {100 * law.rms_log_error:.0f} %"
             estimates[name] = Estimate(law.flops_per_s / peak, origin)
             if name == "gemm":
