@@ -160,26 +160,25 @@ def stage_bytes(r: Run, stage: int) -> dict[str, float]:
     first, last = stage == 0, stage == r.pp - 1
     layer, end = layer_weights(m) / r.tp, m.vocab * m.hidden / r.tp
     params = stage_layers(m.layers, r.pp, stage) * layer + (first + last) * end
-    resident = params / r.dp if r.sharding == Sharding.ZERO3 else params
-    other = 2 * end * last + 4 * r.tokens * m.hidden * (r.tp > 1) + 16 * r.stream * (r.pp > 1)
-    if r.sharding == Sharding.ZERO3:  # whole while in use
-        other += float(2 * memory.layers_gathered * layer + 2 * end)
-    activations = activation_bytes(r, stage)
-    held = 6 * resident + 12 * params / r.dp + activations + other
-    other += float(memory.framework_bytes + memory.fragmentation * held)
-    return {
+    zero3 = r.sharding == Sharding.ZERO3
+    resident = params / r.dp if zero3 else params
+    parts = {
         "weights": 2 * resident,
         "gradients": 4 * resident,
         "optimizer": 12 * params / r.dp,
-        "activations": activations,
-        "other": other,
+        "activations": activation_bytes(r, stage),
     }
+    gathered = 2 * (memory.layers_gathered * layer + end) * zero3  # whole while in use
+    buffers = 4 * r.tokens * m.hidden * (r.tp > 1) + 16 * r.stream * (r.pp > 1)
+    other = gathered + buffers + 2 * end * last
+    lost = memory.fragmentation * (sum(parts.values()) + other)
+    return parts | {"other": float(other + lost + memory.framework_bytes)}
 
 
 def memory_bytes(r: Run) -> dict[str, float]:
-    """Parts of the fullest device: the first, second or last stage. [bytes]"""
-    stages = {0, min(1, r.pp - 1), r.pp - 1}
-    return max((stage_bytes(r, i) for i in stages), key=lambda parts: sum(parts.values()))
+    """Parts of a device of the fullest stage. [bytes]"""
+    stages = (stage_bytes(r, stage) for stage in range(r.pp))
+    return max(stages, key=lambda parts: sum(parts.values()))
 
 
 # Step time -----------------------------------------------------------------------------------
@@ -212,6 +211,8 @@ def ring_s(r: Run, nbytes: float, ranks: int, packed: int) -> float:
     """All-gather or reduce-scatter: (n - 1) / n S bytes at the slower of the link and the cards of
     the members in a node, and n - 1 steps of a hop (NVIDIA/nccl, src/graph/tuning.cc). packed:
     ranks of other groups between two members. [s]"""
+    if ranks == 1:
+        return 0.0
     w = r.ring
     inside = min(max(r.chip.node // packed, 1), ranks)
     steps_out = ranks / inside - 1  # between nodes
@@ -224,18 +225,15 @@ def ring_s(r: Run, nbytes: float, ranks: int, packed: int) -> float:
 
 
 def send_s(r: Run) -> float:
-    """Exposed sends of a micro-batch between stages, each chunk, both ways. [s]"""
-    if r.pp == 1:
-        return 0.0
-    one = 2 * ring_s(r, 2 * r.stream, 2, max(r.devices // 2, 1))
+    """Exposed sends of a micro-batch between stages, each chunk, both ways; a ring of two ranks
+    passes half of its bytes. [s]"""
+    one = 2 * ring_s(r, 2 * r.stream, min(r.pp, 2), max(r.devices // 2, 1))
     return float(2 * r.vpp * one * r.k.pp_exposed)
 
 
 def tensor_parallel_s(r: Run) -> float:
     """Exposed of a layer: two all-reduces of t h forward, as many backward, forward's again under
     full recompute, more with sequence parallelism (Korthikanti et al. 2022, section 4.2.2). [s]"""
-    if r.tp == 1:
-        return 0.0
     k, one = r.k, 2 * ring_s(r, 2 * r.tokens * r.model.hidden, r.tp, 1)
     forwards = 1 + (r.recompute == Recompute.FULL) + k.tp_sequence * r.sequence_parallel
     backward = k.tp_exposed if r.sequence_parallel else k.tp_overlapped
@@ -252,23 +250,15 @@ def zero3_s(r: Run, params: float, work: float) -> float:
     return float(r.micro_batches * (exposed + k.fsdp_contention * min(wire, work)))
 
 
-def zero1_s(r: Run, params: float, forward: float, backward: float) -> float:
+def zero1_s(r: Run, params: float, forward: float, work: float) -> float:
     """Exposed of weights gathered beside the first forward and gradients reduced beside the last
     backward: c^2 / (c + w) of c beside w (ZeRO, section 7). [s]"""
     window = (1 + r.pp * (r.vpp - 1)) / r.vpp  # of the pipeline's chunks
+    beside, after = window * forward, window * (work - forward)
     buckets = max(4 * params / float(r.k.dp_bucket_bytes), 1.0)
     gather = buckets * ring_s(r, 2 * params / buckets, r.dp, r.tp)
     reduce = buckets * ring_s(r, 4 * params / buckets, r.dp, r.tp)
-    return gather**2 / (gather + window * forward) + reduce**2 / (reduce + window * backward)
-
-
-def data_parallel_s(r: Run, params: float, forward: float, backward: float) -> float:
-    """Exposed of `params` parameters. [s]"""
-    if r.dp == 1:
-        return 0.0
-    if r.sharding == Sharding.ZERO3:
-        return zero3_s(r, params, forward + backward)
-    return zero1_s(r, params, forward, backward)
+    return gather**2 / (gather + beside) + reduce**2 / (reduce + after)
 
 
 def layer_s(r: Run) -> tuple[float, float]:
@@ -310,8 +300,10 @@ def step_s(r: Run) -> float:
     bubble = (r.pp - 1) / r.vpp * (m.layers * layer + head) / r.pp
     ends = m.vocab * m.hidden * (2 if r.pp == 1 else 1)  # embedding, head
     params = (m.layers * layer_weights(m) / r.pp + ends) / r.tp
-    forward = (max(counts) * work + head) / 3
-    traffic = data_parallel_s(r, params, forward, slowest - forward)
+    if r.sharding == Sharding.ZERO3:
+        traffic = zero3_s(r, params, slowest)
+    else:
+        traffic = zero1_s(r, params, (max(counts) * work + head) / 3, slowest)
     update = k.optimizer_bytes * params / r.dp / r.hbm
     total = r.micro_batches * (slowest + send_s(r)) + bubble + traffic + update + k.step_host_s
     return float(total * k.overall * stragglers(r))
