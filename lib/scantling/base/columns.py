@@ -8,3 +8,8 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 Column = float | Array  # scalars broadcast
 Truth = bool | Array
+
+
+def some(column: Column) -> bool:
+    """Whether a number, or any of a column, is not zero."""
+    return bool(column.any() if isinstance(column, np.ndarray) else column)

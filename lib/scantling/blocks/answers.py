@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..base.columns import Column
+from ..base.columns import Column, some
 from ..base.records import record
 
 
@@ -67,11 +67,6 @@ class Gemm(NamedTuple):
 
 
 Summed = TypeVar("Summed", Time, Saved, Exchange)
-
-
-def some(count: Column) -> bool:
-    """Whether any model has a block."""
-    return bool(count.any() if isinstance(count, np.ndarray) else count)
 
 
 def weighted(terms: Iterable[tuple[Column, Column]]) -> Column:

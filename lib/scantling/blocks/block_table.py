@@ -5,9 +5,9 @@ from typing import TypeVar, overload
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, some
 from ..base.records import record
-from .answers import some, weighted
+from .answers import weighted
 from .attention import Softmax
 from .block import Block
 from .moe import Moe

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, some
 from ..base.records import record
 from .answers import Gemm, weighted
 
@@ -206,7 +206,7 @@ class Device:
         NVIDIA, Matrix Multiplication Background User's Guide, wave quantization; Anthony et al.
         2024, arXiv 2401.14489.
         """
-        if not np.any(self.wave_outputs):
+        if not some(self.wave_outputs):
             return 0.0
         whole, t, wave = self.stream_idle, self.tokens, self.wave_outputs
         lost = weighted((n, whole + part_filled(t * outputs, wave)) for n, outputs in products)
@@ -242,10 +242,10 @@ def attention_core_s(core: Core, on: Device) -> tuple[Column, Column]:
     ring = (on.plan.cp > 1) & (on.plan.cp_type == 0)
     heads, width = core.heads / on.plan.tp, core.score_width
     forward, backward = _flash_s(core, on, heads, ring)
-    if np.any(ring):
+    if some(ring):
         forward, backward = _ring_s(on, ring, heads * width, forward, backward)
     none = on.software.flash == 0
-    if np.any(none):
+    if some(none):
         full = _materialised_s(on, heads, width)
         return np.where(none, full, forward), np.where(none, 2 * full, backward)
     return forward, backward

@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-import numpy as np
-
-from ..base.columns import Column
+from ..base.columns import Column, some
 from ..base.records import record
 from .answers import Exchange, Gemm, Saved, Time
 from .block import Block
@@ -44,7 +42,7 @@ class Mlp(Block):
         t, h, f = on.tokens, self.hidden, self.width / on.plan.tp
         (product,) = self.gemms(on)
         tail: Column = 0.0
-        if np.any(on.software.lazy_recompute):
+        if some(on.software.lazy_recompute):
             tail = on.gemm_s(Gemm("down", 2 * t * h * f, t * (h + f) + h * f, 1.0))
         return Time(
             gemm=on.gemm_s(product),

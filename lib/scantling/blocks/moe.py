@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..base.columns import Column
+from ..base.columns import Column, some
 from ..base.records import record
 from .answers import Exchange, Gemm, Saved, Time
 from .block import Block
@@ -113,7 +113,7 @@ class Moe(Block):
         # the stream is read and written beside the experts, whether or not there are shared ones
         always = mlp_gemm("shared_experts", self.matrices, self.hidden, shared, on)
         always = always._replace(kernels=2.0 * (self.shared_width > 0))
-        if not np.any(self.latent):
+        if not some(self.latent):
             return grouped, always
         t, weights = on.tokens / on.shards, self.to_latent()
         around = Gemm(

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.columns import Column
+from ..base.columns import Column, some
 from ..base.records import Assumed, get, value_or
 from ..base.units import DAY_S
 from . import checkpoint
@@ -33,15 +33,15 @@ def chosen_interval(
     by = "optimum"
     lost_s = get(constraints, "max_lost_work_s")
     most = np.inf if lost_s is None else lost_s - stall_s - durable_s
-    if np.any(interval > most):
+    if some(interval > most):
         interval = np.minimum(interval, np.maximum(most, step_s))
         by = "constraints.max_lost_work_s"
     ceiling = get(constraints, "max_checkpoint_overhead")
     least = stall_s * (1 - ceiling) / ceiling if ceiling else 0.0
-    if np.any(interval < least):
+    if some(interval < least):
         interval = np.maximum(interval, least)
         by = "constraints.max_checkpoint_overhead"
-    if np.any(interval < durable_s - stall_s):
+    if some(interval < durable_s - stall_s):
         interval = np.maximum(interval, durable_s - stall_s)
         by = "one save in flight"
     return interval, by

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, some
 from ..base.records import Lines, length, record, take
 from ..blocks.block_table import Shape, few_dense
 from ..catalogue.words import CP_TYPES, OFFLOADS, PRECISIONS, RECOMPUTES, SHARDINGS, Precision
@@ -263,7 +263,7 @@ class Cases:
         all stand on the first stage (DeepSeek-V3, section 4.2), more of them are spread evenly."""
         s, pp = self.shape, np.maximum(self.plan.pp, 1)
         share = s.moe_layers / s.layers
-        if s.order or not np.any(share):
+        if s.order or not some(share):
             return share
         leading = (s.moe_layers > 0) & (pp > 1) & few_dense(s)
         return np.where(leading, np.minimum(share / np.maximum(1 - 1 / pp, 0.5), 1.0), share)

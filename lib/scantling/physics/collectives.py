@@ -22,7 +22,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, some
 from ..base.records import Lines, Record, record, take
 from ..design.cluster import Cluster, NetworkMeasured
 from .wires import Link, Wires, link_of
@@ -43,7 +43,7 @@ TREE_SHARE = 0.9  # LL and LL128 trees over rings (tuning.cc)
 EXCHANGE_UP = 0.75  # of the scale-up rate in an all-to-all (DeepEP, nccl-tests)
 NODE = 8  # devices of the widest domain that trees and plain rings were measured on
 LARGE_MESSAGE = 8e9  # bytes: nccl-tests are read at their largest sizes
-FEW = 64  # rows below which runs are not looked for
+FEW = 2048  # rows below which looking for runs takes longer than the formula
 
 
 def volume(collective: str | Array, ranks: Column) -> Column:
@@ -138,7 +138,7 @@ def fastest_protocol_s(w: Wires, seconds: Callable[[int], Column]) -> Column:
     best = seconds(SIMPLE)
     for protocol in range(SIMPLE):
         works = usable(w, protocol)
-        if np.any(works):
+        if some(works):
             best = np.where(works, np.minimum(best, seconds(protocol)), best)
     return np.where(w.ranks > 1, best, 0.0)
 
@@ -162,7 +162,7 @@ def once_per_run(formula: Formula) -> Formula:
     @wraps(formula)
     def evaluated(message_bytes: Column, w: Wires, rounds: Column = 1.0) -> Column:
         inputs = (message_bytes, w.ranks, w.inside, *vars(w.link).values())
-        columns = [x for x in inputs if np.ndim(x)]
+        columns = [x for x in inputs if isinstance(x, np.ndarray) and x.ndim]
         size = max(map(len, columns), default=1)
         if size >= FEW and all(len(x) == size for x in columns):
             at = np.flatnonzero(np.r_[True, np.any([x[1:] != x[:-1] for x in columns], axis=0)])

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..base.columns import Column
+from ..base.columns import Column, some
 from ..blocks.answers import Time, fold, weighted
 from ..blocks.attention import Softmax
 from ..blocks.block import Block
@@ -59,7 +59,7 @@ def linear_rate(c: Cases) -> Column:
     aligned = np.where(c.shape.hidden % 128 == 0, 1.0, k.unaligned)
     rate: Column = c.chip.linear_flops * share * scaled * aligned
     kept = c.job.kept_16bit
-    if not np.any(kept):
+    if not some(kept):
         return rate
     return 1.0 / ((1.0 - kept) / rate + kept / (c.chip.bf16_flops * k.gemm * aligned))
 
@@ -124,7 +124,7 @@ def device(c: Cases, t: Column | None = None) -> Device:
         plan=c.plan,
         software=c.software,
         constants=replace(c.constants, permute=c.constants.permute * permute_share(c))
-        if np.any(c.software.dedup_dispatch > 0)
+        if some(c.software.dedup_dispatch > 0)
         else c.constants,
         tokens=t,
         seq_len=c.attended,
@@ -140,7 +140,7 @@ def device(c: Cases, t: Column | None = None) -> Device:
         gradient_s=added / bytes_per_s,
         host_share=host_share(c),
         wave_outputs=wave,
-        stream_idle=part_filled(t * c.shape.hidden, wave) if np.any(wave) else 0.0,
+        stream_idle=part_filled(t * c.shape.hidden, wave) if some(wave) else 0.0,
         newer_flash=c.chip.newer_flash,
         softmax_bound=c.chip.is_tpu,
     )

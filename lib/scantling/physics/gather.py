@@ -12,7 +12,7 @@ from itertools import chain
 import numpy as np
 
 from .. import catalogue
-from ..base.columns import Column, Truth
+from ..base.columns import Column, Truth, some
 from ..base.records import record
 from ..blocks.block_table import Shape
 from ..catalogue.families import Family, family
@@ -143,9 +143,9 @@ def software_of(
     codes. `planned`: where the run is to come, and has what the stack offers by now.
     """
     switches = usual_switches(stacks, chips, stated)
-    if np.any(shape.moe_layers):
+    if some(shape.moe_layers):
         switches = expert_switches(stacks, shape, plan, switches, stated, precision)
-        if np.any(planned) and any(s.planned for s in stacks):
+        if some(planned) and any(s.planned for s in stacks):
             switches |= planned_switches(stacks, chips, shape, plan, switches, stated, planned)
     keeps = column([s.keeps_gathered for s in stacks])
     reshard = np.where((keeps > 0) & (plan.pp > 1), 0.0, switches["reshard"])[()]
@@ -235,7 +235,7 @@ def engine_switches(
     """A sharded pipeline that is driven instruction by instruction sends and reduces between its
     instructions."""
     driven = column([s.pipeline_engine for s in stacks]) > 0
-    if not np.any(driven):
+    if not some(driven):
         return {}
     engine = 1.0 * (driven & (plan.sharding > 0) & (plan.pp > 1))
     return {
@@ -251,7 +251,7 @@ def balanced_layout(
 ) -> Column:
     """1 where stages are laid out so that loss and MTP share the last one with fewer layers: before
     a stack's layout of its own, only virtual stages let them be balanced."""
-    if not np.any(shape.mtp_layers):
+    if not some(shape.mtp_layers):
         return 0.0
     late = switches["released"] >= column([s.mtp_layout_since for s in stacks])
     laid_out = late | (plan.vpp > 1) | (switches["balanced_layout"] > 0)

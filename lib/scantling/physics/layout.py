@@ -18,7 +18,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, some
 from ..blocks.answers import Time
 from ..blocks.block_table import Shape, mean_heads
 from ..catalogue import accelerator
@@ -110,7 +110,7 @@ def stands(c: Cases, tail: float | None = None) -> Column:
     balanced MTP layout, else 0."""
     usual = MTP_STANDS * np.greater(c.software.balanced_layout, 0)
     balanced = np.equal(c.plan.layer_split, BALANCED)
-    if not np.any(balanced):
+    if not some(balanced):
         return usual
     if np.ndim(c.shape.layers):
         return _stands_of_rows(c, balanced, usual)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.columns import Column
+from ..base.columns import Column, some
 from ..base.records import record
 from ..blocks.answers import Time
 from ..catalogue.models.shape import as_floats, flops_per_token, parameters
@@ -127,7 +127,7 @@ def layer_exchanges(c: Cases, layer: Time) -> dict[str, Exchange]:
     forward = {
         "tp": traffic.tensor_parallel(c),
         "cp": traffic.context_parallel(c, layer.attention),
-        "ep": traffic.expert_parallel(c) if np.any(c.shape.moe_layers) else traffic.NOTHING,
+        "ep": traffic.expert_parallel(c) if some(c.shape.moe_layers) else traffic.NOTHING,
     }
     passes = exchange_passes(c)
     again = c.recomputed.layer
@@ -279,7 +279,7 @@ def tensors_gathered_s(c: Cases, idle_s: Column) -> Column:
     device waits for its host, `idle_s`: `gather_tensor_s` for each of a stage's tensors, and
     `gather_slice_s` for each rank's slice of it. [s]"""
     software, p = c.software, c.plan
-    if not np.any(software.tensor_gather):
+    if not some(software.tensor_gather):
         return 0.0
     across = c.group(c.site_ranks, p.tp).across
     tensors = TENSORS * c.shape.layers / p.pp
@@ -330,7 +330,7 @@ def streamed_s(c: Cases, dense: Column, experts: Column, slowest_s: Column) -> C
     torch.distributed.fsdp).
     """
     p = c.plan
-    if not np.any(p.offload > 1):
+    if not some(p.offload > 1):
         return 0.0
     shards = c.constants.memory.fp32_shards > 0
     width = np.where((c.job.precision == FP32) | shards, 4.0, 2.0)
@@ -345,7 +345,7 @@ def activations_waited_s(c: Cases, layers: Column, forward_s: Column, backward_s
     way out less the forward that covers it, and back less the backward. [s] The host's link has its
     rate both ways; its memory takes what is DMA'd."""
     bytes_sent = offloaded_bytes(c)
-    if not np.any(bytes_sent):
+    if not some(bytes_sent):
         return 0.0
     wire = layers * bytes_sent / c.chip.host_bytes_per_s
     return np.maximum(wire - forward_s, 0.0) + np.maximum(wire - backward_s, 0.0)

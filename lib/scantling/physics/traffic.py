@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.columns import Column, Truth
+from ..base.columns import Column, Truth, some
 from ..base.records import record
 from ..blocks.answers import Exchange as BlockExchange, fold
 from ..blocks.moe import Moe
@@ -162,7 +162,7 @@ def context_parallel(c: Cases, attention_s: Column) -> Exchange:
     payload, scans = over_cp(c, sent(c))
     wire = np.where(ulysses, direct_s(payload, w), ring_s(payload, w)) * many
     left = np.where(ring, exposed(wire, c.constants.cp_window * attention_s), wire)
-    swap = direct_s(scans, w) * many if np.any(scans) else 0.0
+    swap = direct_s(scans, w) * many if some(scans) else 0.0
     return Exchange(
         wire_s=wire + swap,
         exposed_s=left + swap,
@@ -406,7 +406,7 @@ def whole_s(c: Cases, r: Reductions, g: Group) -> tuple[Column, Column, Column]:
     buckets = g.grads / c.constants.dp_bucket_bytes
     one = in_buckets_s(g.grads, buckets, wires)
     reduced = r.passes * one
-    if np.any(g.link.sharp):  # an all-reduce in the switches, where that is faster
+    if some(g.link.sharp):  # an all-reduce in the switches, where that is faster
         n = np.maximum(buckets, 1.0)
         switched = n * sharp_s(g.grads / n, wires)
         reduced = np.where(r.passes > 1, np.minimum(reduced, switched), reduced)
@@ -418,7 +418,7 @@ def whole_s(c: Cases, r: Reductions, g: Group) -> tuple[Column, Column, Column]:
 
 def sharded_s(c: Cases, r: Reductions, g: Group) -> Column:
     """Two gathers, or one, and a reduce-scatter of each layer, in every micro-batch. [s]"""
-    if not np.any(g.sharded):
+    if not some(g.sharded):
         return 0.0
     pieces = (1 + r.gathers) * c.shape.layers / c.plan.pp
     inside = np.minimum(g.inside, g.shard)
@@ -430,7 +430,7 @@ def sharded_s(c: Cases, r: Reductions, g: Group) -> Column:
 
 def between_copies_s(c: Cases, g: Group) -> Column:
     """All-reduce of the shards across the groups of hsdp, once a step. [s]"""
-    if not np.any(g.hybrid):
+    if not some(g.hybrid):
         return 0.0
     wires = Wires(g.copies, np.clip(g.inside / g.shard, 1.0, g.copies), g.link)
     part = g.grads / g.shard
@@ -467,7 +467,7 @@ def data_parallel(c: Cases, dense_params: Column, expert_params: Column) -> Data
         (dense_params, near, p.tp, p.sharding),
         (expert_params, replicas, p.ep * p.etp, c.expert_sharding),
     ):
-        if not np.any(params):
+        if not some(params):
             continue
         g = group_of(c, r, params, ranks, packed, sharding)
         reduced, gathered, again = whole_s(c, r, g)

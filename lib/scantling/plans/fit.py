@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import catalogue
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, some
 from ..design.cluster import Cluster
 from ..physics.cases import HOST_ALL, WEIGHT_BYTES, Cases
 from ..physics.memory.peak import Memory
@@ -68,7 +68,7 @@ def through_disks(cluster: Cluster, c: Cases, m: Memory) -> Cases:
     the state in the time that the drives take for their part.
     """
     disk, rate_of_disks = on_disk(cluster, m), disk_bytes_per_s(cluster)
-    if not np.any(disk) or rate_of_disks <= 0:
+    if not some(disk) or rate_of_disks <= 0:
         return c
     link = c.chip.host_bytes_per_s
     spills = np.asarray(disk) > 0

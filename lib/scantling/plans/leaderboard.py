@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -65,11 +66,12 @@ def search(
     >>> plans.attrs["legal"] == len(plans) + sum(plans.attrs["rejected"].values())
     True
     """
-    columns = plan_columns(design, space, progress, scheduler)
     try:
         import pandas as pd
     except ImportError:
-        return columns
+        return plan_columns(design, space, progress, scheduler)
+    words_of = partial(pd.array, dtype="str")  # so that pandas converts each word once
+    columns = plan_columns(design, space, progress, scheduler, words_of)
     table = pd.DataFrame(columns)
     table.attrs = {**columns.attrs}
     return table
@@ -80,6 +82,7 @@ def plan_columns(
     space: Space | str | None = None,
     progress: Progress | None = None,
     scheduler: Scheduler | None = None,
+    words_of: Callable[[Sequence[str]], Any] = np.array,
 ) -> Columns:
     """What `search` returns, as columns without pandas.
 
@@ -88,7 +91,7 @@ def plan_columns(
     Beside the default space stands what decides where memory is short: `stages.searched`. A space
     with offload (the wide one) is streamed: its 50,000 best plans are listed, its counts are of
     all.
-    progress, scheduler : as `find`.
+    progress, scheduler : as `find`; words_of : as `named`.
     """
     resolved = prepare(design)
     phase = resolved.main_phase
@@ -102,7 +105,7 @@ def plan_columns(
             searches.append(search)
             break
         searches.append(searched(one_phase, space, search))
-    tables = [listed(one, one.order) for one in searches]
+    tables = [listed(one, one.order, words_of) for one in searches]
     table = Columns(_joined(tables, resolved.max_oom_probability))
     table.attrs = added(one.counts for one in searches)
     return table
@@ -129,7 +132,9 @@ def _joined(tables: Sequence[dict[str, Array]], allowed: float) -> dict[str, Arr
     return {name: column[order] for name, column in whole.items()}
 
 
-def listed(search: Search, rows: Array) -> dict[str, Array]:
+def listed(
+    search: Search, rows: Array, words_of: Callable[[Sequence[str]], Any] = np.array
+) -> dict[str, Array]:
     """Plans of one search as columns: those of `plan_columns`."""
     n, plan = len(rows), take(search.plan, rows)
     step_s, memory = search.step_s[rows], search.total_bytes[rows]
@@ -144,10 +149,8 @@ def listed(search: Search, rows: Array) -> dict[str, Array]:
         "memory_bytes": memory,
         "practised": search.practised[rows],
         "oom_probability": oom_probability(memory, search.capacity, spread_of(situation, plan)),
-        "zone": np.array(ZONES)[np.asarray(zone(memory, search.capacity))],
-        "precision": phase.precision,
     }
-    table = named(plan, n, phase.global_batch)
+    table = named(plan, n, phase.global_batch, words_of)
     sets, at = np.unique(np.broadcast_to(plan.modules, n), return_inverse=True)
     modules = np.empty(len(sets), object)  # empty lists: the stack's own
     for i, bits in enumerate(sets.tolist()):
@@ -155,4 +158,6 @@ def listed(search: Search, rows: Array) -> dict[str, Array]:
     table["recompute_modules"] = modules[at]
     for name, column in figures.items():
         table[name] = np.broadcast_to(column, n)
+    table["zone"] = words_of(ZONES)[np.asarray(zone(memory, search.capacity))]
+    table["precision"] = words_of([phase.precision])[np.zeros(n, int)]
     return table

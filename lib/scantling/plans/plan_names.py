@@ -1,6 +1,6 @@
 """Plans in names and in a few words, as every table and line of text shows them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypedDict
@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from ..base.columns import Array
+from ..base.records import take
 from ..base.show import several
 from ..catalogue.models.shape import Model
 from ..catalogue.words import (
@@ -65,13 +66,16 @@ CODED = {
 KEYS = tuple(PlanRow.__annotations__)
 
 
-def named(plan: Plan, n: int, global_batch: int) -> dict[str, Array]:
-    """Plan columns of n rows, words instead of codes, with the micro-batches of a step."""
+def named(
+    plan: Plan, n: int, global_batch: int, words_of: Callable[[Sequence[str]], Any] = np.array
+) -> dict[str, Array]:
+    """Plan columns of n rows, words instead of codes, with the micro-batches of a step. words_of :
+    makes the array that words are picked from."""
     at = {name: np.broadcast_to(np.asarray(column), n) for name, column in vars(plan).items()}
     out = {degree: at[degree].astype(int) for degree in DEGREES}
     out["sp"] = at["sp"] > 0
     for name, words in CODED.items():
-        out[name] = np.array(words)[at[name].astype(int)]
+        out[name] = words_of(words)[at[name].astype(int)]
     out["recompute_share"] = np.where(at["recompute"] > 0, at["recompute_share"], 0.0)
     out["shard_group"] = at["shard_group"].astype(int)
     out["micro_batch"] = at["micro_batch"].astype(int)
@@ -82,8 +86,8 @@ def named(plan: Plan, n: int, global_batch: int) -> dict[str, Array]:
 
 def plan_at(plan: Plan, i: int) -> Plan:
     """Row i of plan columns as scalars."""
-    n = np.shape(plan.tp)
-    return replace(plan, **{k: np.broadcast_to(v, n)[i].item() for k, v in vars(plan).items()})
+    row = take(plan, i)
+    return replace(row, **{k: np.asarray(v).item() for k, v in vars(row).items()})
 
 
 def as_dict(

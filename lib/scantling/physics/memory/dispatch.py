@@ -3,7 +3,7 @@ once, and the rows that pass through a layer."""
 
 import numpy as np
 
-from ...base.columns import Array, Column
+from ...base.columns import Array, Column, some
 from ...blocks.moe import Moe
 from ..cases import Cases
 from ..software import DEEPEP, HYBRIDEP, UCCL
@@ -31,7 +31,7 @@ def dispatcher_bytes(c: Cases) -> Column:
     collectives (all-to-all, all-gather), or where a rank has all experts."""
     kind, width = c.software.dedup_dispatch, _width(c)
     deepep = (kind == DEEPEP) | (kind == UCCL)
-    if not (np.any(deepep) or np.any(kind == HYBRIDEP)) or not c.shape.of(Moe):
+    if not (some(deepep) or some(kind == HYBRIDEP)) or not c.shape.of(Moe):
         return 0.0
     inside = c.ep_group.inside
     tokens = c.tokens / c.plan.tp * c.plan.etp

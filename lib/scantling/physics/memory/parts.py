@@ -11,7 +11,7 @@ from functools import reduce
 
 import numpy as np
 
-from ...base.columns import Array, Column
+from ...base.columns import Array, Column, some
 from ...base.records import record
 from ...blocks.answers import Saved, fold, weighted
 from ...blocks.attention import Softmax
@@ -124,7 +124,7 @@ def constants_of(c: Cases) -> MemoryConstants:
     are not given back after the forward are gathered in every layer."""
     k = c.constants.memory
     stays_whole = c.software.reshard <= 0
-    if not np.any(stays_whole):
+    if not some(stays_whole):
         return k
     return replace(k, layers_gathered=np.where(stays_whole, c.shape.layers, k.layers_gathered))
 
@@ -186,7 +186,7 @@ def layer_sorts(c: Cases) -> tuple[LayerSort, ...]:
     s, p, keep = c.shape, c.plan, keeping(c)
     boundary = c.tokens / c.sequence_shards * (2.0 * s.hidden * keep.wide)
     on_device = constants_of(c).activation
-    some_away = bool(np.any(c.software.activation_offload))
+    some_away = some(c.software.activation_offload)
     some_share, all_share = c.selective_share, c.full_share
     # whether the last layers, or the MTP modules, have experts
     routed = np.where(s.mtp_layers > 0, s.mtp_experts > 0, s.moe_layers > 0) * 1.0
@@ -287,7 +287,7 @@ def split_with_host(c: Cases, kept: Column, modules: dict[str, Column]) -> tuple
 
 def offloaded_bytes(c: Cases) -> Column:
     """Bytes that an average layer and micro-batch sends to the host and takes back. [bytes]"""
-    if c.offloaded_modules is None or not np.any(c.software.activation_offload):
+    if c.offloaded_modules is None or not some(c.software.activation_offload):
         return 0.0
     sorts = layer_sorts(c)
     count = sum(x.feed.count for x in sorts)
@@ -306,7 +306,7 @@ def saved_of(c: Cases, x: Saved) -> tuple[Column, Column, Column]:
     selective = outer * x.outer_selective + inner * x.inner_selective
     selective = selective + latent + rows * x.routed_selective
     budget = c.software.memory_budget
-    if np.any(budget >= 0):
+    if some(budget >= 0):
         input_bytes = outer * 2.0 * c.shape.hidden
         bounded = input_bytes + budget * np.maximum(whole - input_bytes, 0.0)
         selective = np.where(budget >= 0, bounded, selective)
@@ -370,7 +370,7 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     gathered = np.where(whole, 1.0 - share * (stored > 0), 0.0) * cached
     step = (job.grad_bytes <= 2) * (job.master_bytes > 0) * (1.0 - wide) * k.step_bytes
     step = step + k.foreach * job.optimizer_bytes / 2
-    if np.any(p.offload):
+    if some(p.offload):
         # ZeRO-Infinity and FSDP's CPU offload: weights come and gradients go a layer at a time
         # (Rajbhandari et al. 2021, section 5)
         host = away * host_states(c, states, owned, gradient) + gone * (
@@ -427,11 +427,11 @@ def frame(c: Cases) -> Frame:
     replicas = np.maximum(group * p.tp / (p.ep * p.etp), 1.0)
     replicas = np.where((c.software.whole_experts >= 1) & (p.ep > 1), 1.0, replicas)[()]
     of_dense = parameter_bytes(c, group)
-    largest, repeats = _largest(sorts, lambda x: x.whole), bool(np.any(p.recompute > 0))
+    largest, repeats = _largest(sorts, lambda x: x.whole), some(p.recompute > 0)
     dropped = _largest(sorts, lambda x: x.dropped) if repeats else 0.0
     keep, per_tp = keeping(c), 1.0 / p.tp
     logits = fold(Saved, [(b.count, b.saved_bytes(keep)) for b in s.of("end")]).logits
-    waits = np.any(SPLIT[p.schedule])
+    waits = some(SPLIT[p.schedule])
     return Frame(
         constants=k,
         sorts=sorts,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...base.columns import Array, Column
+from ...base.columns import Array, Column, some
 from ...base.records import Rows, pick, record
 from ...blocks.block_table import dense_before, few_dense, plain_share
 from ...catalogue.words import MEMORY_PARTS
@@ -140,7 +140,7 @@ def memory(c: Cases) -> Memory:
     total = _total_of(f, contents)
     stage: Column = 0
     for code, (exists, place) in enumerate(places[1:], 1):
-        if np.any(exists):
+        if some(exists):
             other = device(c, f, place)
             size = _total_of(f, other)
             more = exists & (size > total)
@@ -184,13 +184,13 @@ def _three_places(c: Cases, f: Frame) -> list[tuple[bool | Array, Place]]:
     middle = most
     in_flight = in_flight_of(c, f, (0, 1, -1))
     vee, mirror = VEE[p.schedule], MIRROR[p.schedule]
-    if np.any(mirror):
+    if some(mirror):
         # of a pair in the middle both are full where the left-over layers reach the second half
         reach = s.layers - first - last - (middle - 1) * np.maximum(pp - 2, 0)
         middle = middle - 0.5 * ((mirror > 0) & (pp > 2) & (reach < pp / 2))
     layers, ahead = (first, middle, last), (0, first, s.layers - last)
     counts = [_counts(c, f, before, of) for before, of in zip(ahead, layers)]
-    if np.any(mirror):  # the outer devices share their layers
+    if some(mirror):  # the outer devices share their layers
         # the second device's twin stands near the end, behind the leading dense layers
         twin = 2 * middle - most
         second = _counts(c, f, first, most), _counts(c, f, s.layers - last - twin, twin)
@@ -205,7 +205,7 @@ def _three_places(c: Cases, f: Frame) -> list[tuple[bool | Array, Place]]:
         (pp > 2, _place(in_flight[1], counts[1], 0.0, 0.0, vee, mirror)),
     ]
     dense = np.where(few_dense(s), s.layers - s.moe_layers, 0)[()]
-    if np.any(dense > first):
+    if some(dense > first):
         places.append(_beyond_dense(c, f, dense, (first, most, last)))
     return [*places, (pp > 1, _place(in_flight[2], counts[2], 0.0, 1.0, vee, mirror))]
 
@@ -302,7 +302,7 @@ def _place(
     """What stands on a device: a V has both ends on its first device, the outer two of a mirrored
     pipeline both ends once each."""
     embeds, heads, tail = at_first, at_last, at_last
-    if np.any(vee) or np.any(mirror):
+    if some(vee) or some(mirror):
         tail = np.maximum(at_last * (1.0 - vee), at_first * np.maximum(vee, mirror))
         copies = 1.0 - mirror / 2
         embeds = copies * np.maximum(at_first, at_last * mirror)
