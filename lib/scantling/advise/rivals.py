@@ -8,14 +8,16 @@ from ..verdict.assessment import Assessment
 from ..verdict.result import FixRow, Saving
 from .candidates import device_change, site_changes
 from .changes import Change
-from .fixes import can_do, fixes
+from .fixes import can_do, fixes, tries
 from .trials import Trials, Tried
 
 TIMES = (0.5, 0.75, 1.5, 2)  # today's devices
 SHOWN = 2
 
 
-def rivals(assessment: Assessment, recommended: Saving | None = None) -> list[FixRow]:
+def rivals(
+    assessment: Assessment, recommended: Saving | None = None, others: Trials | None = None
+) -> list[FixRow]:
     """The two best designs beside this one, rows as of `fixes`; where one is recommended already,
     the other alone.
 
@@ -23,11 +25,12 @@ def rivals(assessment: Assessment, recommended: Saving | None = None) -> list[Fi
     it ends first (throughput a device and step time where the design names no tokens or no price),
     among other counts of its devices, precisions, batches, fabrics, chips and stacks; both keep
     every stated constraint. Beside a recommended one: the one that ends first. Of any other: its
-    two nearest changes, those that give nothing up first.
+    two nearest changes, those that give nothing up first. `others`: as of `Trials`.
     """
     if not assessment.met:
-        return [*fixes(assessment), *can_do(assessment)][:SHOWN]
-    tried = Trials(assessment)
+        near = fixes(assessment, tries(assessment, others))
+        return [*near, *can_do(assessment, tries(assessment, others))][:SHOWN]
+    tried = Trials(assessment, others)
     tried.judge(chain(_counts(assessment), site_changes(assessment)))
     known = recommended["set"] if recommended else None
     able = [t for t in tried if t.feasible and t.change.set != known]

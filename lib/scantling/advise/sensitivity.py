@@ -13,9 +13,9 @@ from ..base.errors import DesignError
 from ..base.records import Known, record
 from ..base.units import GB
 from ..catalogue.words import Precision
-from ..verdict.assess import changed
 from ..verdict.assessment import Assessment
 from .candidates import scale_out_steps
+from .trials import Trials
 
 MOVES = 1e-4  # share by which an input has to move a figure to be listed
 
@@ -247,10 +247,13 @@ def _of_the_plan(assessment: Assessment) -> Iterator[Input]:
 
 
 def tornado(
-    assessment: Assessment, key: str = "step_s", over: Iterable[Input] | None = None
+    assessment: Assessment,
+    key: str = "step_s",
+    over: Iterable[Input] | None = None,
+    others: Trials | None = None,
 ) -> list[Swing]:
     """What each input does to a headline quantity (a key of the assessment), the largest swing
-    first. What moves nothing is left out.
+    first. What moves nothing is left out. `others`: as of `Trials`.
 
     Raises DesignError for a key that the assessment does not have.
     """
@@ -259,9 +262,10 @@ def tornado(
         raise DesignError("key", key, figures)
     now = figures[key]
     rows = []
+    trials = Trials(assessment, others)
     for one in inputs(assessment) if over is None else over:
-        low = _figure(assessment, one.low, key)
-        high = _figure(assessment, one.high, key)
+        low = _figure(trials, one.low, key)
+        high = _figure(trials, one.high, key)
         ends = [end for end in (low, high) if now and end is not None]
         swing = max((abs(end / now - 1) for end in ends), default=0)
         if swing > MOVES:
@@ -279,9 +283,9 @@ def tornado(
     return sorted(rows, key=lambda row: -row["swing"])
 
 
-def _figure(assessment: Assessment, fields: dict[str, Any] | None, key: str) -> Known:
+def _figure(trials: Trials, fields: dict[str, Any] | None, key: str) -> Known:
     """A headline quantity of the design with these fields; None where nothing fits them."""
-    after = changed(assessment.design, fields, like=assessment) if fields else None
+    after = trials.whole(fields) if fields else None
     if after is None or not after.fits:
         return None
     value: Known = quantities(after)[key]

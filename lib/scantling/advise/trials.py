@@ -149,6 +149,14 @@ class Trials:
     def _row(self, change: Change, after: Assessment | None) -> Tried:
         return Tried(change=change, set=repriced(self.assessment.design, change.set), after=after)
 
+    def whole(self, fields: Mapping[str, Any]) -> Assessment | None:
+        """The assessment in the whole space after fields are set, as it is known or not kept; None
+        where the design does not allow them."""
+        asked = _asked(fields, DEFAULT, self.assessment)
+        if asked in self._answers:
+            return self._answers[asked][0]
+        return changed(self.assessment.design, fields, like=self.assessment)
+
     def judge(self, changes: Iterable[Change]) -> tuple[Tried, ...]:
         """Every one of the changes, assessed."""
         return tuple(self.tried(change) for change in changes)

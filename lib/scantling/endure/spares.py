@@ -111,11 +111,16 @@ def shortage(
     return np.vectorize(_shortage, otypes=[float])(spares, evictions_per_s, repair_s, down_s)[()]
 
 
+def ample(load: float) -> float:
+    """Nodes of which Erlang's loss probability is below 1e-15: a + 12 sqrt(a) + 24."""
+    return float(load + 12 * np.sqrt(load) + 24)
+
+
 @lru_cache(maxsize=4096)
 def _shortage(s: float, lam: float, repair: float, down: float) -> float:
     """`shortage` of one job."""
     load = lam * repair
-    if s > load + 12 * np.sqrt(load) + 24:  # below 1e-15
+    if s > ample(load):
         return 0.0
     if s > 150:  # the wait left after the downtime, the pool as without it
         busy = erlang_b(s + 1, load / (1 + lam * down))
@@ -149,7 +154,8 @@ def wait_chance(spares: Column, load: Column) -> Array:
 def spares_for(load: Column, chance: float = 0.99, limit: int = 4096) -> Array:
     """Fewest spare nodes such that an eviction finds one with probability `chance`: smallest S with
     ErlangB(S, a) <= 1 - chance, `limit` where more would be needed; broadcasts."""
-    count: Array = (erlang_table(limit - 1, load) > 1 - chance).sum(axis=-1)
+    most = int(min(limit, ample(np.max(load))))
+    count: Array = (erlang_table(most - 1, load) > 1 - chance).sum(axis=-1)
     return count
 
 
@@ -160,8 +166,9 @@ def cheapest(load: Column, nodes: Column, limit: int = 4096) -> Array:
     nodes : nodes of the job. Counts a spare as dear as a working node and waiting as all of them
     idle.
     """
-    paid = 1 + np.arange(limit) / np.asarray(nodes)[..., None]
-    best: Array = np.argmax((1 - erlang_table(limit, load)[..., 1:]) / paid, axis=-1)
+    most = int(min(limit, ample(np.max(load))))
+    paid = 1 + np.arange(most) / np.asarray(nodes)[..., None]
+    best: Array = np.argmax((1 - erlang_table(most, load)[..., 1:]) / paid, axis=-1)
     return best
 
 

@@ -7,12 +7,13 @@ a table has its own of each, and its words have been settled into columns (`stat
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
 from .. import catalogue
-from ..base.columns import Column, Truth, some
+from ..base.columns import Column, Truth, among, some
 from ..base.records import record
 from ..blocks.block_table import Shape
 from ..catalogue.families import Family, family
@@ -25,6 +26,7 @@ from . import ingest
 from .cases import FULL, MXFP8, TILE, TIMED_AS, Cases, Chip, Code, Job, Plan, code
 from .collectives import links_of_machine
 from .constants import gather, standing_in
+from .memory.peak import capacity
 from .named import Offsets
 from .pipeline import DUALPIPES
 from .recompute import budget_switches, remat_switches, switches_at, switches_of
@@ -186,7 +188,7 @@ def expert_switches(
     """The switches of a stack for a model with experts: overlap under DualPipe, its recipes for
     experts in mxfp8, and even routing where tokens are capped."""
     switches = dict(switches)
-    overlap = np.maximum(switches["ep_overlap"], np.isin(plan.schedule, DUALPIPES))[()]
+    overlap = np.maximum(switches["ep_overlap"], among(plan.schedule, DUALPIPES))[()]
     switches["ep_overlap"] = overlap
     for name in {n for s in stacks for n in s.mxfp8_experts}:
         rules = (s.mxfp8_experts.get(name, (np.inf, 0.0, ())) for s in stacks)
@@ -218,7 +220,7 @@ def planned_switches(
         value = np.where(np.isnan(value), switches[name], value)
         later[name] = np.where(offers, stated_or(stated, name, value), switches[name])[()]
     # beside chunks of other micro-batches alone: Megatron-Core's transformer_config.py
-    overlaps = np.isin(plan.schedule, DUALPIPES) | (
+    overlaps = among(plan.schedule, DUALPIPES) | (
         ((plan.pp == 1) | (plan.vpp > 1)) & (plan.recompute != FULL)
     )
     overlap = np.where(overlaps, later["ep_overlap"], 0.0)
@@ -270,6 +272,11 @@ class Situation:
     link: Link
     stack: Stack  # the one whose code runs
     stated: Mapping[str, Column] = field(default_factory=dict)  # switches that are not the stack's
+
+    @cached_property
+    def usable_bytes(self) -> float:
+        """What a program can have of a device's memory, which no plan changes. [bytes]"""
+        return float(capacity(self.cases(Plan())))
 
     def cases(self, plan: Plan, offsets: Offsets | None = None) -> Cases:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""

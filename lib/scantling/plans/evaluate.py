@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, among
 from ..base.records import record, take
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS, Recompute
@@ -19,7 +19,7 @@ from ..physics.cases import Cases, Plan, devices
 from ..physics.gather import Situation
 from ..physics.layout import runs
 from ..physics.memory.chance import most_bytes
-from ..physics.memory.peak import SAFE, capacity, memory, zone
+from ..physics.memory.peak import SAFE, memory, zone
 from ..physics.pipeline import SCHEDULES
 from ..physics.recompute import modules_of
 from ..physics.step import step_time
@@ -161,10 +161,10 @@ class Search:
         """A field of all plans."""
         return column_of(self.plan, name)
 
-    @cached_property
+    @property
     def capacity(self) -> float:
         """What a program can have of a device's memory. [bytes]"""
-        return usable_bytes(self.situation)
+        return self.situation.usable_bytes
 
     def best_safe(self) -> int | None:
         """Row of the fastest plan that keeps a fifth of the memory free."""
@@ -425,15 +425,10 @@ def by_merit(situation: Situation, plan: Plan, outcome: Outcome) -> Array:
     return np.concatenate(parts)
 
 
-def usable_bytes(situation: Situation) -> float:
-    """What a program can have of a device's memory, which no plan changes. [bytes]"""
-    return float(capacity(situation.cases(Plan())))
-
-
 def roomy_bytes(situation: Situation, plan: Plan) -> Column:
     """Memory up to which plans have the allowed chance of going out of it. [bytes]"""
     allowed = situation.resolved.max_oom_probability
-    return most_bytes(usable_bytes(situation), allowed, spread_of(situation, plan))
+    return most_bytes(situation.usable_bytes, allowed, spread_of(situation, plan))
 
 
 def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
@@ -447,7 +442,7 @@ def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
 
     axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
     everyday = (*EVERYDAY, *([situation.stack.schedule] if situation.stack.schedule else []))
-    unusual = ~np.isin(at("schedule"), [SCHEDULES[name].code for name in everyday])
+    unusual = ~among(at("schedule"), [SCHEDULES[name].code for name in everyday])
     idle = devices(plan) < situation.resolved.cluster.devices
     usual = SHARDINGS.index(situation.stack.sharding)
     layers = situation.resolved.model.layers

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.columns import Array
+from ..base.columns import Array, among
 from ..base.errors import CatalogueError
 from ..base.records import Lines, record
 from ..catalogue.families import family
@@ -302,10 +302,10 @@ def offered_by(one: Stack, c: Columns) -> Array:
         runs = runs & (c["modules"] == 0)
     for axis, values in one.offers.items():
         if axis == "recompute_share":
-            runs = runs & either(c["recompute"] != FULL, np.isin(c[axis], values))
+            runs = runs & either(c["recompute"] != FULL, among(c[axis], values))
         elif axis in c and axis != "recompute_modules":
             some = [CODED[axis].index(value) for value in values] if axis in CODED else values
-            runs = runs & either(unused(axis, c), np.isin(c[axis], some))
+            runs = runs & either(unused(axis, c), among(c[axis], some))
     return runs
 
 

@@ -11,12 +11,14 @@ from typing import Any
 import scantling
 from scantling.advise.rivals import rivals
 from scantling.advise.sensitivity import Swing, stated_inputs, tornado
+from scantling.advise.trials import Trials
 from scantling.base.displayed import Html
 from scantling.base.errors import DesignError
 from scantling.design.design import Design
 from scantling.design.methods import is_posttraining
 from scantling.verdict.result import FigureKey, figure
 from scantling_posttrain.answering import posttrain
+from scantling_site.promise import assessment_json
 
 from ..charts import pictures
 from ..charts.endurance import goodput, ladder
@@ -84,13 +86,17 @@ class Report:
         self.full = full
         self.assessment = assessment or scantling.assess(design)
         resolved = self.assessment.resolved
-        self.data: Facts = plain(self.assessment.as_dict()) | {"name": resolved.name}
+        self.trials = Trials(self.assessment)  # changes that several sections ask for
+        figures = assessment_json(self.assessment, others=self.trials)
+        self.data: Facts = plain(figures) | {"name": resolved.name}
         self.view = View(
             facts=self.data,
             resolved=resolved,
             parts=Parts(self.assessment),
             full=full,
-            rivals=[] if self.impossible else rivals(self.assessment, self.data["saving"]),
+            rivals=[]
+            if self.impossible
+            else rivals(self.assessment, self.data["saving"], self.trials),
         )
 
     @property
@@ -151,7 +157,8 @@ class Report:
     def variations(self) -> list[Swing]:
         """What that figure hangs on: each input a step down and up, the plan searched again; the
         widest swing first."""
-        return tornado(self.assessment, self.moved_by, stated_inputs(self.assessment))
+        inputs = stated_inputs(self.assessment)
+        return tornado(self.assessment, self.moved_by, inputs, self.trials)
 
     def html(self) -> str:
         """All sections and pictures in the order of the notebook, without papermill and a
