@@ -7,7 +7,7 @@ from scantling.advise.design_json import as_dict
 from scantling.advise.extremes import fewest_devices
 from scantling.advise.fixes import cheaper
 from scantling.advise.frontier import front
-from scantling.advise.saving import WORTH, saving
+from scantling.advise.saving import FEWER, WORTH, enough_for_arithmetic, saving
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
 from scantling.verdict.texts import verdict_sentence
@@ -53,6 +53,17 @@ def test_a_whole_batch_has_nothing_to_save():
     result = as_dict(assess(design(**{"cluster.devices": 16_384})))
     assert result["saving"] is None
     assert "dearer" not in verdict_sentence(result).text
+
+
+@pytest.mark.parametrize("deadline_days", [None, 120.0])
+def test_counts_that_arithmetic_rules_out_end_too_late(deadline_days):
+    now = assess(design(**{"cluster.devices": 16_384, "constraints.deadline_days": deadline_days}))
+    counts = [round(now.resolved.cluster.devices * share) for share in FEWER]
+    too_few = [n for n in counts if not enough_for_arithmetic(now, n)]
+    assert 0 < len(too_few) < len(counts)
+    assert too_few == counts[-len(too_few) :]
+    after = assess(now.design.change({"cluster.devices": too_few[0]}))
+    assert after.likely.days > (deadline_days or now.likely.days)
 
 
 def test_idle_devices_are_named():

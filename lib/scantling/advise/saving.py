@@ -1,7 +1,10 @@
 """What a design costs more than it need: a change that saves more than a tenth of the dollars or
 the days and touches nothing that was asked for."""
 
+import numpy as np
+
 from ..catalogue.words import StepPart
+from ..physics.step import straggler_share
 from ..verdict.assessment import Assessment
 from ..verdict.result import Saving
 from .candidates import WHOLE, device_change, less_lost, site_changes
@@ -50,11 +53,11 @@ def fewer_devices(tried: Trials) -> None:
         return
 
     def enough(count: int) -> bool:
-        return tried.tried(device_change(assessment, count)).feasible
+        change = device_change(assessment, count)
+        return enough_for_arithmetic(assessment, count) and tried.tried(change).feasible
 
-    least = _fewest_by_arithmetic(assessment)
-    counts = {cluster.whole(cluster.devices * share) for share in FEWER}
-    fewer = [n for n in sorted(counts, reverse=True) if least <= n != cluster.devices]
+    counts = {cluster.whole(cluster.devices * share) for share in FEWER} - {cluster.devices}
+    fewer = sorted(counts, reverse=True)
     able = [count for count in fewer if enough(count)]
     if assessment.resolved.constraints.deadline_days is None or not able:
         return
@@ -68,6 +71,19 @@ def fewer_devices(tried: Trials) -> None:
             fewest = middle
         else:
             below = middle
+
+
+def enough_for_arithmetic(assessment: Assessment, count: int) -> bool:
+    """Whether nothing but the arithmetic of the model on so many devices, undisturbed but for what
+    they wait for the slowest of them, takes no longer than the run may: its deadline, or today's
+    likely days where none is stated. True without tokens."""
+    if not assessment.days or assessment.likely.days is None:
+        return True
+    may = assessment.resolved.constraints.deadline_days or assessment.likely.days
+    case, used = assessment.chosen.case, assessment.devices_used
+    waits = straggler_share(case.with_plan(dp=np.asarray(case.plan.dp * count / used)))
+    device_days = assessment.days * assessment.goodput * used
+    return bool(_arithmetic(assessment) * device_days * (1 + waits) <= may * count)
 
 
 def fewer_that_keep(assessment: Assessment) -> set[int]:
@@ -91,16 +107,6 @@ def _arithmetic(assessment: Assessment) -> float:
     """The share of the step that is arithmetic of the model."""
     step = assessment.step_breakdown_s
     return sum(step[part] for part in _ARITHMETIC) / sum(step.values())
-
-
-def _fewest_by_arithmetic(assessment: Assessment) -> float:
-    """Devices on which nothing but the arithmetic of the model, undisturbed, takes as long as the
-    run may: its deadline, or today's likely days where none is stated. 0 without tokens."""
-    if not assessment.days or assessment.likely.days is None:
-        return 0
-    may = assessment.resolved.constraints.deadline_days or assessment.likely.days
-    device_days = assessment.days * assessment.goodput * assessment.devices_used
-    return _arithmetic(assessment) * device_days / may
 
 
 def _keeps(now: Assessment, t: Tried) -> bool:
