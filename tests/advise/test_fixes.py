@@ -521,3 +521,38 @@ def test_a_stated_price_is_of_the_chip_that_it_was_asked_for(price):
         usual = assess(now.design.change(row["set"]).change({"prices": None}))
         assert after.cost_usd == row["cost_usd"] == usual.cost_usd
         assert "at the catalogue's price" in row["change"]
+
+
+CLASH = (
+    "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 256}\njob: {tokens: 1.0e12, "
+    "seq_len: 8192, global_batch: 128}\nplan: {tp: 1, pp: 16, sharding: zero1, micro_batch: 1, "
+    "recompute: none}\nconstraints: {deadline_days: 30}"
+)
+
+
+@pytest.mark.slow
+def test_pins_that_do_not_fit_are_not_paid_for_in_devices_alone():
+    """1,024 devices hold these pins; without them half as many meet the deadline, for less."""
+    a, offered, _, _ = advised(CLASH)
+    assert not a.fits
+    freed = [row for row in offered if row["change"].startswith("leave the whole plan open, and")]
+    (pinned,) = [row for row in offered if set(row["set"]) == {"cluster.devices"}]
+    assert len(freed) == 1
+    assert freed[0]["devices"] <= pinned["devices"] / 2
+    assert freed[0]["cost_usd"] < pinned["cost_usd"]
+
+
+def test_eight_bits_are_offered_in_the_place_of_four():
+    """Training in 4 bits is as likely as not to go on in bf16; in 8 bits it rarely does."""
+    text = (
+        "model: {size: 120.0e9}\ncluster: {accelerator: b200-sxm, devices: 512}\njob: {tokens: "
+        "4.0e12, seq_len: 8192, global_batch: 1024, precision: nvfp4}\n"
+        "constraints: {deadline_days: 20}"
+    )
+    now = assess(Design.from_text(text))
+    offered = {c.set["job.precision"] for c in site_changes(now) if "job.precision" in c.set}
+    assert offered == {"mxfp8"}
+    (line,) = (line for line in limits(now) if line.startswith("risks: "))
+    assert "training in nvfp4 does not converge" in line
+    eight = assess(now.design.change({"job.precision": "mxfp8"}))
+    assert eight.likely.days < now.likely.days and eight.days > now.days

@@ -89,11 +89,16 @@ def pins_let_go(assessment: Assessment) -> Iterator[Change]:
             set={f"plan.{name}": None},
         )
     if len(pins) > 1:
-        yield Change(
-            effort=2.0,  # several who pinned something are asked
-            text="leave the whole plan open",
-            set=assessment.design.freed,
-        )
+        yield whole_plan_open(assessment)
+
+
+def whole_plan_open(assessment: Assessment) -> Change:
+    """Every pin of the plan let go."""
+    return Change(
+        effort=2.0,  # several who pinned something are asked
+        text="leave the whole plan open",
+        set=assessment.design.freed,
+    )
 
 
 def _little_published(assessment: Assessment, pins: Mapping[str, Any]) -> Iterator[Change]:
@@ -284,6 +289,15 @@ def _precisions(assessment: Assessment) -> Iterator[Change]:
             effort=3.2,  # another recipe, with a risk for the loss
             text=f"fp8 matrix products {CONFIRM}",
             set={"job.precision": Precision.FP8.value},
+            kind="precision",
+        )
+    if now in (Precision.NVFP4, Precision.MXFP4) and chip.fp8_flops > 0:
+        scaled = family(chip.family).block_scales
+        eight = Precision.MXFP8 if scaled else Precision.FP8
+        yield Change(
+            effort=3.1,  # another recipe, with less risk for the loss
+            text=f"{eight.value} matrix products (more has been trained in them)",
+            set={"job.precision": eight.value},
             kind="precision",
         )
     easier = now not in (*half, Precision.FP32) and not isnan(chip.bf16_flops)

@@ -2,6 +2,7 @@
 it is shown."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, combinations, product
 from math import inf, log
@@ -28,6 +29,7 @@ from .candidates import (
     relaxation,
     relaxations,
     site_changes,
+    whole_plan_open,
 )
 from .changes import Change, all_of
 from .saving import fewer_devices
@@ -183,7 +185,12 @@ def _ladder(tried: Trials) -> None:
     if enough:
         _try_devices(tried, enough.devices_used)
         return
-    nearest(assessment.resolved.cluster, _scales(assessment), partial(_try_devices, tried))
+    cluster, scales = assessment.resolved.cluster, _scales(assessment)
+    nearest(cluster, scales, partial(_try_devices, tried))
+    if not assessment.fits and assessment.design.plan.stated():
+        # pins that do not fit may ask for more devices than the model does
+        freed = replace(whole_plan_open(assessment), kind="open plan")
+        nearest(cluster, scales, lambda count: _try_devices(tried, count, freed))
 
 
 def _scales(assessment: Assessment) -> Sequence[float]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.errors import DesignError
-from ..base.show import percent, seconds, share, size
+from ..base.show import days, percent, seconds, share, size
 from ..catalogue.words import MEMORY_PARTS, StepPart
 from ..endure.reliability import GOES_ON
 from ..physics.cases import devices
@@ -29,6 +29,7 @@ from .texts import loss_name
 from .unpublished import WORTH, offloaded, unpublished
 
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
+DISTURBED = 1.25  # times the undisturbed days from which a line says why
 HALF = 0.5  # goodput below which failures are said to bind
 WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is named
 USEFUL = (StepPart.GEMM, StepPart.ATTENTION, StepPart.LOGITS)
@@ -59,6 +60,7 @@ def limits(assessment: Assessment, advice: bool = True) -> list[str]:
     for rule in (
         racks,
         stopped,
+        disturbed,
         tight,
         bolder,
         unpublished,
@@ -110,6 +112,19 @@ def stopped(assessment: Assessment) -> Iterator[str]:
             f"{seconds(assessment.endurance.recovery_s)} to recover from it leave a goodput of "
             f"{share(assessment.goodput)}: {whole}"
         )
+
+
+def disturbed(assessment: Assessment) -> Iterator[str]:
+    """A line on a run that is likely to take DISTURBED times as long as its steps and failures
+    alone, with the risk that takes most of that."""
+    usual, likely, promise = assessment.days, assessment.likely.days, assessment.promise
+    if usual is None or likely is None or promise is None or likely < DISTURBED * usual:
+        return
+    most = max(promise["by"], key=lambda risk: risk["days"])
+    yield (
+        f"risks: {days(usual)} undisturbed, {days(likely)} likely; most of that, "
+        f"{days(most['days'])} on average, is the risk that {most['what']}"
+    )
 
 
 def replaced(assessment: Assessment) -> Iterator[str]:
