@@ -40,6 +40,10 @@ BANNED = {
     r"\bof the width of the band goes\b|\bof the width goes\b": "the band narrows by",
     r"\bone line: median\b": "baseline: median",
     r"\bnothing that is counted\b": "none",
+    r"\bplans? of the space\b|\bunder the pins\b|\bpins that cost\b": "plans compared, fixed",
+    r"\bthe open search\b|\bletting go of\b": "with its fields left open",
+    r"\bbounds all plans\b|\bis bound where it binds\b": "is limited by",
+    r"\bno plan is legal\b": "model and batch cannot be split so",
 }
 # the same in what is printed, where figures stand in the place of braces
 PRINTED = BANNED | {

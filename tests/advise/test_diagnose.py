@@ -6,7 +6,7 @@ import math
 
 import pytest
 from scantling import Design, assess
-from scantling.advise.diagnose import FASTER, SLOWER, diagnose, losses
+from scantling.advise.diagnose import FASTER, SLOWER, diagnose
 from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
 from scantling.plans.plan_names import pins_of
@@ -134,13 +134,6 @@ def test_no_cause_speeds_a_slow_run_up():
                 step_time(cause.change(a.chosen.case, cause.worst or 1.0)).total
             ) >= base * (1 - 1e-9), cause.name
     assert seen
-
-
-def test_losses_add_up_to_what_is_not_matrix_products():
-    a = assess(Design.from_text(DENSE))
-    rows = losses(a)
-    assert sum(r["step_s"] for r in rows) == pytest.approx(a.step_s - a.step_breakdown_s["gemm"])
-    assert all(r["gain"] > a.mfu for r in rows)
 
 
 def test_a_run_that_no_single_cause_explains():

@@ -168,7 +168,7 @@ def test_answers_keep_every_stated_constraint(question, field, stricter):
 def test_the_bound_of_an_answer_is_what_stops_the_next():
     d = D.change({"constraints.deadline_days": 25})
     said = extremes.fewest_devices(d)
-    assert f"with {said['devices'] - 8:,}: deadline" in said["bound"]
+    assert f"with {said['devices'] - 8:,} devices: deadline" in said["bound"]
 
 
 def test_racks_are_counted_whole():

@@ -280,7 +280,7 @@ def test_pins_that_cost_lead_the_verdict():
     a = sc.assess(made(SMALL, cluster=cluster, plan={"tp": 8}))
     figures = a.as_dict()
     sentence = verdict_sentence(figures)
-    assert "pins that cost" in sentence.name and "tp 8" in sentence.reason
+    assert "slower than it need be" in sentence.name and "tp 8" in sentence.reason
     assert figures["nearest_fixes"][0]["set"] == {"plan.tp": None}
     assert figures["nearest_fixes"][0]["days"] < 0.5 * a.days
 

@@ -21,10 +21,9 @@ from ..design.design import Design
 from ..endure.cost import Z80
 from ..physics.cases import Cases
 from ..physics.memory.peak import memory
-from ..physics.step import rates
 from ..plans.plan_names import pins_of, short
 from ..verdict.assess import assess
-from ..verdict.assessment import Assessment, Chosen
+from ..verdict.assessment import Chosen
 from ..verdict.numbers import MEASURED_SPEEDS, utilisation
 from .defects import BUILT_IN, FASTER, SLOWER, Cause, step_s
 
@@ -52,15 +51,6 @@ class CauseRow(TypedDict):
     memory_bytes: float
     explains: float
     measure: str
-
-
-class Loss(TypedDict):
-    """A part of the step, and the MFU that is gained if it were gone."""
-
-    part: str
-    step_s: float
-    share: float
-    gain: float
 
 
 @record
@@ -336,15 +326,3 @@ def _at_once(suspects: Sequence[Suspect], run: Measurement) -> str:
         f"none of these alone explains it; the first {together} at once would make "
         f"{seconds:.4g} s, {percent(explained, 0)} of it"
     )
-
-
-def losses(assessment: Assessment) -> list[Loss]:
-    """Where the step goes beside the matrix products, largest first; gain: MFU if that part were
-    gone."""
-    total = assessment.step_s
-    mfu = float(rates(assessment.chosen.case, total)[2])
-    parts = {k: v for k, v in assessment.step_breakdown_s.items() if k != "gemm" and v > 0}
-    return [
-        Loss(part=part, step_s=s, share=s / total, gain=mfu * total / (total - s))
-        for part, s in sorted(parts.items(), key=lambda part: -part[1])
-    ]

@@ -60,7 +60,7 @@ def _days(after: Assessment | None) -> float:
 def _stopped_by(after: Assessment | None) -> str:
     """What keeps a changed design from being an answer, in a few words."""
     if after is None:
-        return "no plan is legal"
+        return "model and batch cannot be split so"
     if not after.fits:
         return "it does not fit in memory"
     texts = [*(missed.text for missed in after.missed), *(why.text for why in after.reasons)]
@@ -123,13 +123,13 @@ def biggest_micro_batch(design: Design) -> Answer | None:
     same = _pinned(now, *PINNED, "recompute", "offload")
     same |= dict.fromkeys(("plan.vpp", "plan.schedule", "plan.grad_accum"))
     best, largest = None, 0
-    bound = "all of a replica's batch"
+    bound = "the whole batch of a replica"
     for micro_batch in divisors(now.chosen.phase.global_batch // now.plan["dp"]).tolist():
         after = changed(design, same | {"plan.micro_batch": micro_batch})
         if _allowed(after):
             best, largest = after, micro_batch
         elif best is not None or not _fits(after):
-            bound = f"at {micro_batch}: {_stopped_by(after)}"
+            bound = f"at micro-batch {micro_batch}: {_stopped_by(after)}"
             break
     return _answer(best, "micro_batch", largest, bound)
 
@@ -152,7 +152,7 @@ def fewest_devices(design: Design) -> Answer | None:
         if rounder < best and _allowed(at(rounder)):
             best = rounder
     less = best - 1
-    bound = f"with {less * unit:,}: {_stopped_by(at(less))}" if less else "a single one"
+    bound = f"with {less * unit:,} devices: {_stopped_by(at(less))}" if less else "there is no less"
     return _answer(at(best), "devices", best * unit, bound)
 
 
@@ -163,11 +163,11 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
     The counts double from a quarter of today's until two doublings in a row bring nothing, or up
     to `most_devices`; then quarter octaves and eighths around the best. Past the critical batch
     more devices only split the same batch: the curve bends back. The constraints of the design are
-    kept but the deadline. None without tokens or where nothing fits.
+    kept but the deadline. None where nothing fits. Raises ValueError without tokens.
     """
     now = assess(design)
     if now.resolved.phases[0].tokens is None:
-        return None
+        raise ValueError("job.tokens is needed: without them no run has an end")
     cluster = now.resolved.cluster
     cap = min(most_devices or LARGEST, LARGEST) // cluster.unit * cluster.unit
     if not cap:
@@ -204,7 +204,8 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
     elif not _allowed(at(more)):
         bound = f"with {more:,} devices: {_stopped_by(at(more))}"
     else:
-        bound = f"{more:,} devices take {days(more):,.3g} likely days: the batch is shared out"
+        took = f"{days(more):,.3g} likely days"
+        bound = f"{more:,} devices take {took}: they split the same batch further"
     stated = [name for name in now.resolved.constraints.stated() if name != "deadline_days"]
     constraints = ", ".join(stated) or "no other constraint"
     bound += f"; searched up to {searched:,} devices, keeping {constraints}"
@@ -242,7 +243,7 @@ def largest_model(design: Design) -> Answer | None:
     if best is None:
         return None
     more = millions + MODEL_STEP
-    bound = f"at {more / 1e3:,.4g}B: {_stopped_by(at(more))}"
+    bound = f"at {more / 1e3:,.4g}B parameters: {_stopped_by(at(more))}"
     answer = _answer(best, "params", best.params, bound) or {}
     ratio = None if tokens is None else tokens / best.params
     return {"params": best.params, "tokens": tokens, "tokens_per_param": ratio, **answer}

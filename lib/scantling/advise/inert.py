@@ -117,8 +117,9 @@ def _reason(assessment: Assessment, path: str) -> str:
         return "one switch joins all cards: nothing narrows"
     if section == "cluster":
         return (
-            "no exchange of this plan is bound where it binds: rings stay on their rails and "
-            "below what the uplinks carry; blueprint has what it does to switches and price"
+            "no exchange of this plan is limited by the links that it describes: rings stay on "
+            "their rails and below what the uplinks carry; blueprint has what it does to switches "
+            "and price"
         )
     if not assessment.resolved.model.is_moe and decides_for(path) == "moe":
         return "the model has no experts"

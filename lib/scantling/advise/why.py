@@ -16,8 +16,9 @@ from ..physics.step import Step, step_time
 from ..plans.evaluate import Search
 from ..plans.plan_names import degrees_of, short
 from ..verdict.assessment import Assessment, Chosen
+from ..verdict.overheads import OWN_COMPUTATION
 from ..verdict.result import Line
-from ..verdict.texts import loss_name
+from ..verdict.texts import PINNED, loss_name
 from ..verdict.unpublished import exchanges
 from .alternatives import alternatives, best_among, longer, unpinned_but
 
@@ -25,8 +26,6 @@ WORTH_SAYING = 0.005  # share of a step
 LARGE_LOSS = 0.1  # share of a step that pins cost from which they lead the verdict
 NAMED = 4  # pins that a line names; more are counted
 NEARLY_ALL = 0.9  # share of today's devices that a neighbouring value has to keep at work
-# what the fullest stage does itself: which of them it is depends on where the head is
-STAGE_WORK = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
 AXES = (Axis.TP, Axis.CP, Axis.PP, Axis.DP)
 
 
@@ -150,12 +149,12 @@ def pinned_loss(assessment: Assessment) -> str | None:
     if far is None or far["gain"] < LARGE_LOSS:
         return None
     stated = assessment.design.plan.stated()
-    pins = f"{len(stated)} fields of the plan set"
+    pins = f"the {len(stated)} fields of the plan that the design file fixes"
     if len(stated) <= NAMED:
         pins = ", ".join(f"{name} {value}" for name, value in stated.items())
     times = 1 / (1 - far["gain"])
     return (
-        f"pinned: with {pins} a step takes {times:.2f} times as long as with {far['best']}; "
+        f"{PINNED}with {pins} a step takes {times:.2f} times as long as with {far['best']}; "
         f"saved there: {far['saves']} of the step"
     )
 
@@ -171,13 +170,14 @@ def _pins(assessment: Assessment) -> str:
         return ""
     if far["gain"] < WORTH_SAYING:
         least = percent(WORTH_SAYING)
-        return f"pins: the open search finds nothing that is {least} faster than the pinned plan"
+        return f"fixed plan: nothing that is {least} faster was found with its fields left open"
     gains = sorted(_gains_alone(assessment, pins), key=lambda pair: -pair[1])
     alone = ", ".join(f"{pin} {percent(gain)}" for pin, gain in gains) or "nothing"
     spent = f" and adds {far['adds']}" if far["adds"] else ""
     return (
-        f"pins: the open search's best ({far['best']}) takes {percent(far['gain'])} less: of "
-        f"today's step it saves {far['saves']}{spent}; letting go of one pin alone gains {alone}"
+        f"fixed plan: with its fields left open the best ({far['best']}) takes "
+        f"{percent(far['gain'])} less: of today's step it saves {far['saves']}{spent}; with one "
+        f"field alone left open the gain is: {alone}"
     )
 
 
@@ -199,7 +199,10 @@ def _moved(today: Step, longer_step: Step, shorter_step: Step) -> str:
         more = sum(vars(longer_step)[part] - vars(shorter_step)[part] for part in parts)
         return float(more / today.total)
 
-    shares = [(excess(*STAGE_WORK), "work of the fullest stage")]
-    shares += [(excess(part), loss_name(part)) for part in STEP_PARTS if part not in STAGE_WORK]
+    # which stage is the fullest depends on where the head is
+    shares = [(excess(*OWN_COMPUTATION), "work of the fullest stage")]
+    shares += [
+        (excess(part), loss_name(part)) for part in STEP_PARTS if part not in OWN_COMPUTATION
+    ]
     shares.sort(reverse=True)
     return ", ".join(f"{name} {percent(x)}" for x, name in shares if x >= WORTH_SAYING)

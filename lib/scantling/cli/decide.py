@@ -260,7 +260,7 @@ def _in_words(reply: Mapping[str, Any]) -> str:
     ]
     words += [f"{percent(reply['memory_share'], 0)} of the memory", VERDICTS[reply["verdict"]].name]
     words += [reply["source"]] if "source" in reply else []
-    return f"{', '.join(words)}\nbound: {reply['bound']}\nplan: {short(reply['plan'])}"
+    return f"{', '.join(words)}\nlimit: {reply['bound']}\nplan: {short(reply['plan'])}"
 
 
 def _figure(key: str, value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..base.errors import DesignError
-from ..base.show import days, percent, seconds, share, size
+from ..base.show import days, percent, seconds, several, share, size
 from ..catalogue.words import MEMORY_PARTS, StepPart
 from ..endure.reliability import GOES_ON
 from ..physics.cases import devices
@@ -23,16 +23,17 @@ from ..plans.fit import host_bytes
 from ..plans.ran import run_of, spread_of
 from ..plans.stack_laws import runs_on
 from .assessment import Assessment, Chosen
+from .overheads import overheads
 from .sensible import smallest
 from .spot import spot, spot_line
 from .texts import loss_name
 from .unpublished import WORTH, offloaded, unpublished
 
+MOST_FIXED = 4  # fields of a plan that a line names; more are said together
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
 DISTURBED = 1.25  # times the undisturbed days from which a line says why
 HALF = 0.5  # goodput below which failures are said to bind
 WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is named
-USEFUL = (StepPart.GEMM, StepPart.ATTENTION, StepPart.LOGITS)
 
 
 class NearbyBatch(NamedTuple):
@@ -152,10 +153,9 @@ def on_spot(assessment: Assessment) -> Iterator[str]:
 
 
 def largest_loss(assessment: Assessment) -> Iterator[str]:
-    """A line on the part of the step that goes to anything but the model's own arithmetic."""
-    losses = {k: v for k, v in assessment.step_breakdown_s.items() if k not in USEFUL}
+    """A line on the largest overhead of the step."""
     chosen = assessment.chosen
-    part, exposed_s = max(losses.items(), key=lambda loss: loss[1])
+    part, exposed_s = overheads(assessment.step_breakdown_s)[0]
     line = (
         f"step: the largest overhead is {loss_name(part, chosen.plan['offload'])}, "
         f"{percent(exposed_s / assessment.step_s)} of {seconds(assessment.step_s)}"
@@ -191,7 +191,7 @@ def tight(assessment: Assessment) -> Iterator[str]:
     if fullest.fits:
         row = fullest.search.best_safe()
         if row is None:
-            line += f"; no plan of the space stays below it{under_pins(fullest)}"
+            line += f"; none of {plans_tried(fullest)} stays below {safe}"
         else:
             other = fullest.alternative(row)
             line += f"; the fastest plan below {safe} ({other.plan}) has {other.apart}"
@@ -200,9 +200,15 @@ def tight(assessment: Assessment) -> Iterator[str]:
     yield line
 
 
-def under_pins(chosen: Chosen) -> str:
-    """Words for what holds only as long as the pinned fields stay."""
-    return " under the pins" if chosen.phase.pins else ""
+def plans_tried(chosen: Chosen) -> str:
+    """The plans that were compared, in words: those with the fields that the design fixes."""
+    fixed = [f"{name} {value}" for name, value in chosen.phase.pins.items() if value is not None]
+    count = f"the {several(chosen.search.legal, 'plan')}"
+    if not fixed:
+        return f"{count} that were compared"
+    if len(fixed) > MOST_FIXED:
+        return f"{count} that keep the fields of the plan that the design file fixes"
+    return f"{count} with {', '.join(fixed)}, as the design file fixes"
 
 
 def bolder(assessment: Assessment) -> Iterator[str]:
@@ -221,8 +227,8 @@ def bolder(assessment: Assessment) -> Iterator[str]:
         chance = oom_probability(search.total_bytes[row], search.capacity, spread)
         yield (
             f"headroom: {chosen.alternative(row).plan} takes {percent(gain, 0)} less time a step, "
-            f"with a chance of {percent(float(chance), 0)} of going out of memory; "
-            "constraints.max_oom_probability allows it"
+            f"with a chance of {percent(float(chance), 0)} of going out of memory, above the "
+            f"{percent(allowed, 0)} that constraints.max_oom_probability allows"
         )
 
 
@@ -247,7 +253,7 @@ def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
     by_plan = np.asarray(devices(search.plan))
     row = search.fastest(search.practised & (by_plan > used))
     if row is None:
-        yield f"{line}; no plan that fits uses more{under_pins(chosen)}"
+        yield f"{line}; of {plans_tried(chosen)} none that fits uses more"
     else:
         other = chosen.alternative(row)
         yield (

@@ -2,7 +2,7 @@
 offload."""
 
 from ..base.records import Lines
-from ..base.show import params, size
+from ..base.show import params, several, size
 from ..physics.gather import Situation
 from ..physics.memory.peak import Memory, memory
 from ..plans import space as planning
@@ -55,7 +55,8 @@ def _leanest_line(search: Search, row: int, used: Memory, host: float) -> str:
     """What the leanest plan needs of a device and of its share of the host."""
     line = (
         "leanest: memory falls with every further way of splitting, recomputing and offloading, so "
-        f"the far end of each bounds all plans; of its {search.legal:,} plans the leanest "
+        "no plan needs less than one that goes furthest in each; of "
+        f"{several(search.legal, 'such plan')} the leanest "
         f"({short(search.row(row))}) needs {size(used.total)} per device; "
         f"{size(used.capacity)} are available"
     )

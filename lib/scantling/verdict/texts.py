@@ -7,9 +7,8 @@ from ..catalogue.words import Offload, StepPart
 from .result import Result, Saving
 from .verdicts import VERDICTS, without_lead
 
-# what the parts of a step that go to anything but the model's own arithmetic are called
+# what the overheads of a step are called in a sentence
 LOSSES = {
-    StepPart.ELEMENTWISE: "element-wise traffic",
     StepPart.RECOMPUTE: "recomputation",
     StepPart.TP: "exposed tensor-parallel traffic",
     StepPart.CP: "exposed context-parallel traffic",
@@ -24,7 +23,7 @@ LOSSES = {
 }
 
 
-PINNED = "pinned: "  # begins the line on pins that a feasible design pays for
+PINNED = "fixed plan: "  # begins the line on fields of the plan that a feasible design pays for
 
 
 class VerdictSentence(NamedTuple):
@@ -63,7 +62,9 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
     if figures.get("announced"):
         name += f", on a chip that is {figures['announced']}"
     if verdict.id == "feasible" and limits and limits[0].startswith(PINNED):
-        return VerdictSentence("warn", f"{name}, on pins that cost", limits[0][len(PINNED) :])
+        return VerdictSentence(
+            "warn", f"{name}, but slower than it need be", limits[0][len(PINNED) :]
+        )
     saving = figures.get("saving")
     if saving and verdict.met:
         name += f", but {_dearer(saving)} than it need be"

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from scantling.catalogue import scaling_laws as convergence
 from scantling.catalogue.words import STEP_PARTS
 from scantling.endure.cost import power_w
-from scantling.physics.step import COMPUTE
+from scantling.verdict.overheads import OWN_COMPUTATION
 from scantling.verdict.texts import loss_name
 
 from ..fabric.build import built
@@ -33,7 +33,7 @@ def growth_losses(now: Site, then: Site, devices: int) -> dict[str, float]:
     it."""
     losses = {FAILURES: 1 - then.e.goodput / now.e.goodput, UNFILLED: 1 - then.used / devices}
     for part in STEP_PARTS:
-        if part not in COMPUTE:
+        if part not in OWN_COMPUTATION:
             losses[loss_name(part)] = share_of_step(then, part) - share_of_step(now, part)
     return losses
 

@@ -9,10 +9,10 @@ from scantling.advise import candidates, comparison
 from scantling.advise.changes import Change
 from scantling.advise.trials import Trials
 from scantling.base.show import is_number, params, several
-from scantling.catalogue.words import StepPart
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
 from scantling.verdict.assessment import Assessment
+from scantling.verdict.overheads import overheads
 from scantling.verdict.result import FigureKey, Result, figure, figure_texts
 from scantling.verdict.verdicts import met
 
@@ -21,8 +21,6 @@ from ..quantity_texts import fits, plain, share, show
 from .controls import control_of, label_of
 from .session import Fields, Moment
 
-# parts of the step that are the model's own arithmetic
-_ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
 # the headline figures, and what they are called in a sentence
 _FIGURES: dict[FigureKey, str] = {
     "step_s": "step",
@@ -51,13 +49,10 @@ class Suggestion(NamedTuple):
 
 
 def bottleneck(figures: Figures) -> Bottleneck | None:
-    """The largest part of the step beside the model's own arithmetic."""
-    parts, step = figures.get("step_breakdown_s") or {}, figure(figures, "step_s")
-    rest = {key: parts.get(key) or 0.0 for key in STEP if key not in _ARITHMETIC}
-    if not step or not any(rest.values()):
-        return None
-    most = max(rest, key=lambda key: rest[key])
-    return Bottleneck(STEP[most].name, rest[most] / step)
+    """The largest overhead of the step; None where it has none."""
+    step = figure(figures, "step_s")
+    part, time_s = overheads(figures.get("step_breakdown_s") or {})[0]
+    return Bottleneck(STEP[part].name, time_s / step) if step and time_s else None
 
 
 def changed(before: Moment, now: Moment) -> str:

@@ -26,23 +26,6 @@ from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.result import FigureKey, Result, band_of, figure_texts
 from scantling.verdict.verdicts import VERDICTS
 
-# parts of a step beside matrix products
-LOSSES = {
-    "attention": "attention core",
-    "elementwise": "element-wise kernels",
-    "logits": "output head and loss",
-    "recompute": "activation recompute",
-    "tp": "exposed TP communication",
-    "cp": "exposed CP communication",
-    "ep": "exposed EP all-to-all",
-    "dp": "exposed DP communication",
-    "pp": "exposed PP sends",
-    "bubble": "pipeline bubble",
-    "optimizer": "optimizer update",
-    "host": "host and launches",
-    "straggler": "stragglers",
-    "data": "waiting for data",
-}
 # library of collectives, by vendor
 LIBRARIES = {
     "NVIDIA": "NCCL",

@@ -17,14 +17,12 @@ from scantling.design.design import Design
 from scantling.design.resolved import Phase, Resolved
 from scantling.endure.reliability import EnduranceFigures
 from scantling.physics.communication import Traffic
-from scantling.physics.step import AXES
 from scantling.verdict.assessment import Assessment
 from scantling.verdict.result import FigureKey, FixRow, PhaseRow, band_of, figure
 
 from ..charts.figure import Facts
 from ..quantity_texts import at, withheld
 from .blocks import Tile
-from .phrases import LOSSES
 
 # limits, changes, risks and things to avoid on the first page; all of them are in the appendix
 FRONT = 3
@@ -181,27 +179,6 @@ def fullest_phase(data: Facts) -> str:
     if len(phases) < 2:
         return ""
     return str(max(phases, key=lambda phase: float(phase["memory_bytes"]))["name"])
-
-
-@record
-class Loss:
-    """Time of a step beside its matrix products."""
-
-    name: str
-    time_s: float
-    why: str | None  # the limit that names it
-
-
-def losses(data: Facts) -> list[Loss]:
-    """What a step spends beside matrix products, longest first."""
-    why = {row["axis"]: row["text"] for row in data.get("why") or () if row["axis"] not in AXES}
-    parts = sorted(data["step_breakdown_s"].items(), key=lambda item: -float(item[1]))
-    rows = [
-        Loss(name=LOSSES.get(key, key), time_s=time, why=why.get(key))
-        for key, time in parts
-        if time > 0 and key != "gemm"
-    ]
-    return rows[:6]
 
 
 def carried(data: Facts, tier: str) -> str:

@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
-from scantling.base.quantities.quantity import show
+from scantling.base.quantities.quantity import quantity, show
 from scantling.base.show import bytes_per_s, params, seconds, share, size
 from scantling.catalogue.words import MEMORY_PARTS
+from scantling.verdict.overheads import overheads, own_computation
 from scantling.verdict.result import FigureKey, figure
+from scantling.verdict.texts import loss_name
 
 from ...charts.network import by_axis
 from ..blocks import Block, Bullets, Heading, Paragraph, Section, Table, columns, line, rows, strong
@@ -22,10 +24,11 @@ from ..phrases import (
     whole,
     within,
 )
-from ..view import View, fullest_phase, losses
+from ..view import View, fullest_phase
 from .plan import tier_name
 
 MOST_INPUTS = 8  # in the list of what moves the result
+MOST_OVERHEADS = 6
 
 
 # ---------------------------------------------------------------- memory
@@ -97,8 +100,8 @@ def _because(view: View, axis: str) -> str:
 
 # ---------------------------------------------------------------- time
 def step(view: View) -> Section:
-    """A step, what it loses, and what is hidden."""
-    a, lost = view.facts, losses(view.facts)
+    """A step, its overheads, the model's own computation, and what is hidden."""
+    a = view.facts
     rate = show("tokens_per_s_per_device", a["tokens_per_s_per_device"])
     work = show("model_tflops_per_device", a["model_tflops_per_device"])
     items = [
@@ -107,13 +110,21 @@ def step(view: View) -> Section:
             f"{within(a, 'step_s')}: {rate} a device, {work}.",
         )
     ]
-    if lost:
-        first = strong(f"Bottleneck: {lost[0].name}, {seconds(lost[0].time_s)}")
-        why = f" {sentence(lost[0].why)}" if lost[0].why else ""
-        items.append(line(first, f".{why}"))
-    if lost[1:]:
-        others = ", ".join(f"{loss.name} {seconds(loss.time_s)}" for loss in lost[1:])
-        items.append(line(f"Then {others}."))
+    parts, offload = a["step_breakdown_s"], view.plan["offload"]
+    over = [
+        f"{loss_name(part, offload)}, {seconds(time_s)}"
+        for part, time_s in overheads(parts)[:MOST_OVERHEADS]
+        if time_s > 0
+    ]
+    if over:
+        largest = strong(f"Bottleneck: the largest overhead is {over[0]}")
+        items.append(line(largest, f"; then {'; '.join(over[1:])}." if over[1:] else "."))
+    own = ", ".join(
+        f"{quantity(f'step_breakdown_s.{part}').label} {seconds(time_s)}"
+        for part, time_s in own_computation(parts)
+        if time_s > 0
+    )
+    items.append(line(f"The model's own computation: {own}."))
     blocks: list[Block] = [Heading(text="Step time and its losses"), Bullets(items=items)]
     overlap = by_axis(a)
     if overlap:
