@@ -18,6 +18,7 @@ from random_designs import drawn
 from scantling import Assessment, Design, DesignError, assess, catalogue, search
 from scantling.advise import design_json
 from scantling.advise.design_json import as_dict
+from scantling.base.show import seconds as seconds_text
 from scantling.cli import main as command
 from scantling.endure.checkpoint import contents
 from scantling.physics import collectives
@@ -26,14 +27,19 @@ from scantling.physics.memory.peak import ZONES, zone
 from scantling.physics.step import hardware_share
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
+from scantling.verdict.limits import limits
+from scantling.verdict.overheads import OWN_COMPUTATION, overheads
+from scantling.verdict.texts import loss_name
 from scantling_kits import FRAMEWORKS, Inexpressible, framework, kits
 from scantling_kits.launched import launch_plan
 from scantling_kits.misfits import hard_gaps
 from scantling_kits.rank_state import state_bytes
 from scantling_kits.run_guide import bus_rates
 from scantling_site import part
+from scantling_widgets.charts.palette import STEP
 from scantling_widgets.desk.headline import cards, explanation
 from scantling_widgets.desk.session import Session
+from scantling_widgets.desk.story import bottleneck
 from scantling_widgets.quantity_texts import at, show, withheld
 from scantling_widgets.report import Report
 from scantling_widgets.report.view import TILES, headline, tile_name
@@ -315,6 +321,25 @@ def test_desk_and_report_hold_the_numbers_of_the_design(monkeypatch):
                 said = None if withheld(desk, key) else at(desk, key)
                 assert tiles[name] == shown[key] == show(key, said), (a.design.name, key)
     assert seen
+
+
+def test_verdict_report_and_desk_name_one_largest_overhead():
+    """What holds a step back is what a lone device with the model's layers would not have: the
+    output head is the model's own work, however long it takes."""
+    seen = set()
+    for a in assessments()[::3]:
+        part, time_s = overheads(a.step_breakdown_s)[0]
+        name = loss_name(part, a.plan["offload"])
+        said = [line for line in limits(a, advice=False) if line.startswith("step: ")]
+        assert not said or f"the largest overhead is {name}, " in said[0], a.design.name
+        section = Report(a.design, a).section("step")
+        page = unescape(re.sub("<[^>]+>", "", section.html)).replace("\xa0", " ")
+        assert not time_s or f"the largest overhead is {name}, {seconds_text(time_s)}" in page
+        on_desk = bottleneck(as_dict(a, False))
+        assert on_desk is None or on_desk.name == STEP[part].name
+        assert not {part} & set(OWN_COMPUTATION)
+        seen.add(part)
+    assert len(seen) > 2
 
 
 @pytest.mark.slow

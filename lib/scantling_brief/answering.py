@@ -19,7 +19,7 @@ from scantling.design.draft import draft
 from scantling.design.unsettled import SETTLED
 from scantling.plans.prepare import prepare
 
-from .brief import read_brief
+from .brief import OWNED, read_brief
 from .line import Reading
 from .question_commands import answers, arguments, line
 
@@ -97,18 +97,22 @@ def answered(text: str, output: str | None, force: bool) -> int:
         return UNSETTLED
     if output:
         write_text(output, design.to_yaml(), force)
-        return _run(answers(reading, design, output), answers(reading, design, output)[0])
+        return _run(reading, answers(reading, design, output), answers(reading, design, output)[0])
     with TemporaryDirectory() as folder:
         path = Path(folder) / FILE
         write_text(path, design.to_yaml())
-        return _run(answers(reading, design, FILE), arguments(reading, design, str(path)))
+        return _run(reading, answers(reading, design, FILE), arguments(reading, design, str(path)))
 
 
-def _run(shown: Sequence[Sequence[str]], run: list[str]) -> int:
-    """Run a command; it is printed first, and last those that answer what the line asks besides."""
+def _run(reading: Reading, shown: Sequence[Sequence[str]], run: list[str]) -> int:
+    """Run a command; it is printed first, with what its dollars are of an owned machine, and last
+    those that answer what the line asks besides."""
     out = console()
     first, *others = shown
     out.print(Text(line(first), style="bold"))
+    for one in reading.assumed:
+        if one.why == OWNED:
+            out.print(Text("Dollars: ", style="bold yellow").append(OWNED, "default"))
     code = main(run)
     for words in others:
         out.print(Text("Asked besides: ").append(line(words), "bold"))

@@ -50,6 +50,10 @@ _COMMANDS = (
 FEWEST_PARAMETERS = 1e6  # that are active: fewer are experts
 SHORTEST_RUN_DAYS = 1 / 48  # half an hour: less is a step's, a save's, a restart's
 _OF_WHAT = "days of the run, or how long the machine is kept?"
+OWNED = (
+    "the machine is owned and what it cost is not said: dollars are those of renting it; with "
+    "prices.owned.capex_usd they are its share of that price, with energy on top"
+)
 LONGEST_RUN_DAYS = 366.0  # above a year a span is that of a lease, or of a machine that is owned
 DEAREST_DEVICE = 20.0  # [USD/h]: above all offers of the catalogue for one device
 MOST_OF_EACH = 32  # sequences of a device's batch, as trainers are set
@@ -477,7 +481,8 @@ def _is_sized(fields: Mapping[str, Any]) -> bool:
 
 
 def _owned(notes: Notes) -> None:
-    """Years that a machine is written off over, beside its price; they are asked about without."""
+    """Years that a machine is written off over, beside its price; they are asked about without. One
+    that is owned, of which no price is said, has the dollars of a rent, which is told."""
     path, capex, budget = "prices.owned.years", "prices.owned.capex_usd", "constraints.budget_usd"
     if path in notes.fields and capex not in notes.fields and budget in notes.fields:
         price, words = notes.fields[budget], notes.words[budget]
@@ -490,6 +495,8 @@ def _owned(notes: Notes) -> None:
         notes.ask(notes.words["years"], _OF_WHAT, ("constraints.deadline_days",))
     elif path in notes.fields and not bought:
         _leave_open(notes, path, "what did the machine cost (prices.owned.capex_usd)?")
+    elif "owned" in notes.facts and not any(name.startswith("prices.") for name in notes.fields):
+        notes.assume(capex, None, OWNED)
 
 
 def _steps(notes: Notes, steps: int) -> None:

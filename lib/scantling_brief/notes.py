@@ -70,6 +70,7 @@ FACTS = (
     "share",
     "behind",
     "years",
+    "owned",
 )
 UNUSED = "no rule reads it"
 TURNED = "a negation or bound that no rule reads: what is meant?"

@@ -348,6 +348,13 @@ LIMITS = (
         rf"{time_in('v')}[\s-]+(?:amorti[sz]ation|depreciation|write-?off|lifetime|useful\s+life)",
         rf"(?:amorti[sz]ation|depreciation|write-?off|lifetime)(?:\s+(?:of|over|in))*\s*{time_in('v')}",
     ),
+    *sets(
+        {"owned": always(True)},
+        r"(?:we|i)\s+(?:already\s+)?own(?!\s+no\b)",
+        r"(?:our|my)\s+own(?=\s+(?:\d|cluster|machines?|hardware|gpus?|servers?|data\s?cent))",
+        r"owned(?:\s+(?:cluster|machines?|hardware))?",
+        r"on[\s-]prem(?:ises?)?",
+    ),
     *sets({"years": years}, r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>years?|yrs?)(?!\s*(?:/|per\b))"),
     *sets(
         {"prices.kind": always("reserved")},

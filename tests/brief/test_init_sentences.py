@@ -177,3 +177,20 @@ def test_no_word_is_dropped(word, at):
         assert word in str(e)
         return
     assert any(word in r.words for r in (*brief.ignored, *brief.read, *brief.unread))
+
+
+@pytest.mark.parametrize(
+    "owned",
+    ["We own 40 DGX H100.", "Our own cluster, 320 H100.", "On-prem, 320x H100.", "320 owned H100."],
+)
+def test_dollars_of_a_machine_that_is_owned_are_said_to_be_a_rent(owned):
+    """Its price makes them the owner's: 12M USD over four years is 1.07 USD an hour of 320."""
+    line = owned + " Train llama-3.1-8b on 1T tokens."
+    assumed = {one.field for one in draft(read_brief(line), None).assumed}
+    assert "prices.owned.capex_usd" in assumed, line
+    for price in (" Bought for $12M, written off over 4 years.", " At $1.10 per GPU hour."):
+        drafted = draft(read_brief(line + price), None)
+        assert "prices.owned.capex_usd" not in {one.field for one in drafted.assumed}, price
+    for rented in ("We rent 320 H100.", "320 H100.", "We own no GPUs: 320 H100."):
+        reading = read_brief(rented + " Train llama-3.1-8b on 1T tokens.")
+        assert all("owned" not in one.field for one in reading.assumed), rented

@@ -10,6 +10,7 @@ import pytest
 import scantling
 from scantling.base.errors import DesignError
 from scantling.base.quantities.quantity import show
+from scantling.base.show import size
 from scantling.design.design import Design
 from scantling.verdict.verdicts import met
 from scantling_widgets import shipped_files
@@ -143,7 +144,11 @@ def test_memory_picture_sums_to_the_total_and_marks_the_fullest_stage(desk):
             if s == str(row["stage"])
         ]
         assert max(ends) == pytest.approx(row["total"])
-    assert data["marks"]["level"] == [max(row["total"] for row in charts.stages(given))]
+    totals = [row["total"] for row in charts.stages(given)]
+    assert data["marks"]["level"] == [max(totals)]
+    assert data["marks"]["says"][0].strip(" ▾") == f"fullest stage: {size(max(totals))}"
+    late = 2 * totals.index(max(totals)) >= len(totals)
+    assert data["marks"]["side"] == ["right" if late else "left"]  # no text beyond the edge
     assert data["lines"]["level"] == pytest.approx(
         [0.8 * given["memory_bytes"]["capacity"], given["memory_bytes"]["capacity"]]
     )

@@ -8,7 +8,7 @@ A figure is a function from an assessment to an Altair chart: `charts.memory(res
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from scantling.base.show import seconds, share, size
 from scantling.physics.memory.peak import SAFE_SHARE
@@ -19,6 +19,7 @@ from .figure import Data, Facts, Figure, Row, laid, quantity_axis, saying
 from .palette import MEASURED, MEMORY, OVER, STEP, Swatch, colours, names
 from .theme import hatch, layered, over, tip
 
+_SIDES: dict[Literal["left", "right"], int] = {"left": -5, "right": 5}  # px that the mark juts out
 _LINE = 0.06  # a line of text, as a share of the height of the memory picture
 
 
@@ -68,7 +69,7 @@ def _memory_rows(figures: Facts, reference: Facts | None = None) -> Data:
                 "stage": str(worst["stage"]),
                 "level": worst["total"],
                 "at": label_at,
-                "says": f"▾ {size(worst['total'])}",
+                **_named(worst, rows),
             }
         ],
         "ghost": ghost,
@@ -80,6 +81,15 @@ def _memory_rows(figures: Facts, reference: Facts | None = None) -> Data:
         "over": [_excess(row, capacity) for row in rows if row["total"] > capacity],
         "frame": [{"level": top, "stage": str(rows[0]["stage"])}],
     }
+
+
+def _named(worst: Row, rows: list[Row]) -> Row:
+    """What the mark over the fullest stage says, and on which side of it there is room."""
+    if len(rows) == 1:
+        return {"side": "left", "says": f"▾ {size(worst['total'])} needed"}
+    if 2 * rows.index(worst) < len(rows):
+        return {"side": "left", "says": f"▾ fullest stage: {size(worst['total'])}"}
+    return {"side": "right", "says": f"fullest stage: {size(worst['total'])} ▾"}
 
 
 def _parts_of_stage(row: Row) -> list[Row]:
@@ -138,22 +148,28 @@ def _draw_memory(legend: bool) -> alt.LayerChart:
         sort=None,
     )
     ghost = over("ghost").mark_tick(opacity=1, orient="horizontal", style="ink", thickness=2)
-    total = over("marks").mark_text(
-        align="left",
-        baseline="bottom",
-        dx=-5,
-        dy=-3,
-        fontSize=11,
-        fontWeight="bold",
-        style="ink-text",
-    )
     return layered(
         over("frame").mark_point(opacity=0).encode(x, alt.Y("level:Q")),
         *_memory_bars(x, legend),
         *_memory_levels(),
         ghost.encode(x, alt.Y("level:Q"), tip()),
-        total.encode(x, alt.Y("at:Q"), alt.Text("says:N")),
+        *(_total(side).encode(x, alt.Y("at:Q"), alt.Text("says:N")) for side in _SIDES),
     )
+
+
+def _total(side: Literal["left", "right"]) -> alt.Chart:
+    """The mark of the fullest stage, where the text begins or ends over its bar."""
+    marks = over("marks").transform_filter(f"datum.side == '{side}'")
+    chart: alt.Chart = marks.mark_text(
+        align=side,
+        baseline="bottom",
+        dx=_SIDES[side],
+        dy=-3,
+        fontSize=11,
+        fontWeight="bold",
+        style="ink-text",
+    )
+    return chart
 
 
 def _memory_bars(x: alt.X, legend: bool) -> list[alt.Chart]:
