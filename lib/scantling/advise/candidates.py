@@ -23,11 +23,15 @@ from .changes import Change, all_of, listed
 from .recovery import between_sites, near_copies
 
 # fields of a cluster that its chip brings, where they are left out
-CHIP_DEFAULTS = (
+CHIP_DEFAULTS = (  # what is said of one chip holds for no other: its node and its price
     "cluster.scale_out",
     "cluster.devices_per_node",
     "cluster.scale_up_domain",
     "cluster.nics_per_node",
+    "prices.usd_per_device_hour",
+    "prices.usd_per_node_hour",
+    "prices.owned",
+    "prices.spot",
 )
 OVERLAP = "checkpoint.interval_s"  # saves that overlap are missed under this field
 WORTH = 0.005  # of a step: what the way between sites takes from which it is worth a change

@@ -98,14 +98,14 @@ def _narrowed(assessment: Assessment, unknown: Unknown, widens: dict[str, Any]) 
     if unknown.prices and money is not None:
         money = at_one_price(money)
     now, then = assessment.likely, with_bands(assessment, run, money).likely
+    of_days = _narrowing((now.days_low, now.days_high), (then.days_low, then.days_high))
+    of_dollars = _narrowing(
+        (now.cost_usd_low, now.cost_usd_high), (then.cost_usd_low, then.cost_usd_high)
+    )
     return Narrowed(
         what=unknown.what,
-        narrows=max(
-            _narrowing((now.days_low, now.days_high), (then.days_low, then.days_high)),
-            _narrowing(
-                (now.cost_usd_low, now.cost_usd_high), (then.cost_usd_low, then.cost_usd_high)
-            ),
-        ),
+        narrows=max(of_days, of_dollars),
+        band="days" if of_days >= of_dollars else "dollars",
         days_low=then.days_low,
         days_high=then.days_high,
         cost_usd_low=then.cost_usd_low,

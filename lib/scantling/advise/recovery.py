@@ -10,6 +10,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from ..base import show
 from ..base.json import clean
 from ..base.records import Known
 from ..endure import elastic, reliability, scale, storage
@@ -171,11 +172,12 @@ def interval_why(endurance: Endurance) -> str:
     habit = float(lived(replace(endurance.life, interval_s=HABIT_S[1]))[0])
     durable = float(endurance.checkpoint_durable_s)
     return (
-        f"{tau:,.0f} s is set by {endurance.interval_set_by}: a save stalls training {stall:.2g} s "
-        f"and a failure comes every {mtbf_s / 60:,.0f} min. The habit of 15 to 30 min is right for "
-        f"stalls of {low:,.0f} to {high:,.0f} s{end}; 30 min here leaves goodput {habit:.1%} "
-        f"instead of {float(endurance.goodput):.1%}. Each save is final {durable:,.0f} s later, "
-        f"{min(COMMIT_S, durable):,.0f} s of it metadata and commit by all writers"
+        f"{show.seconds(tau)} is set by {endurance.interval_set_by}: a save stalls training "
+        f"{show.seconds(stall)} and a failure comes every {show.seconds(mtbf_s)}. The usual 15 to "
+        f"30 min would be right for stalls of {low:,.0f} to {high:,.0f} s{end}; 30 min here leaves "
+        f"a goodput of {show.share(habit)} instead of {show.share(float(endurance.goodput))}. Each "
+        f"save is final {show.seconds(durable)} later, "
+        f"{show.seconds(min(COMMIT_S, durable))} of it metadata and commit by all writers"
         f"{_waited_for(endurance)}"
     )
 

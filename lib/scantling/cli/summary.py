@@ -197,7 +197,9 @@ def _decisive_lines(result: Result, width: int) -> list[Text]:
     lines = [Text(plain(result["name"], 120), style="bold"), first]
     for name, text in _named_lines(result, width * most - 2 * _NAME).items():
         lines.append(Text(f"{name:<{_NAME}}", style="dim").append(text, style="default"))
-    return [_clipped(line, width, 2 if i in (1, 4, 9) else most) for i, line in enumerate(lines)]
+    return [
+        _clipped(line, width, 2 if i in (1, 4, 9, 10) else most) for i, line in enumerate(lines)
+    ]
 
 
 def _named_lines(result: Result, width: int) -> dict[str, str]:

@@ -9,6 +9,7 @@ from ..base.quantities.quantity import band
 from ..base.records import Known
 from ..base.show import chance, days, params, percent, rate, seconds, several, share, size, usd
 from ..endure.tiers import TierRow
+from ..plans.evaluate import TIE
 from ..verdict.result import Avoid, FixRow, LargestActive, Narrowed, Promise, Result, Sites, band_of
 from ..verdict.verdicts import VERDICTS
 
@@ -114,8 +115,12 @@ def step(result: Result, parts: Iterable[str]) -> str:
 
 
 def fastest(plan: str, gain: float) -> str:
-    """The fastest plan, where another is chosen."""
-    return f"{plan}: {share(gain)} less time a step"
+    """The fastest plan with the allowed chance of running out of memory, and why another is
+    chosen."""
+    why = f"a plainer plan within {percent(TIE, 0)} of it is chosen"
+    if 1 / (1 - gain) > 1 + TIE:
+        why = "the chosen one keeps more on the device, or a launch kit runs it"
+    return f"{plan}: {share(gain)} less time a step; {why}"
 
 
 def sites(row: Sites) -> str:
@@ -134,7 +139,8 @@ def worth_knowing(row: Narrowed) -> str:
     if row["cost_usd_low"] is not None:
         bands.append(band("cost_usd", row["cost_usd_low"], row["cost_usd_high"]))
     return (
-        f"{row['what']}: the band narrows by {percent(row['narrows'], 0)}, to {' and '.join(bands)}"
+        f"{row['what']}: the band of {row['band']} narrows by {percent(row['narrows'], 0)}; then "
+        f"{' and '.join(bands)}"
     )
 
 
@@ -194,8 +200,8 @@ def tier(row: TierRow) -> str:
 def spares(row: SparesRow) -> str:
     """What so many spare nodes bring."""
     return (
-        f"Spares {row['spares']}: goodput, days, cost {share(row['goodput'])}, "
-        f"{days(row['days'])}, {usd(row['cost_usd'])}"
+        f"Spares {row['spares']}: goodput {share(row['goodput'])}; "
+        f"undisturbed {days(row['days'])}, {usd(row['cost_usd'])}"
     )
 
 

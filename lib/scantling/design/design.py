@@ -212,8 +212,9 @@ class Design(Section):
         `change({"cluster.devices": 8192, "plan.tp": None})` sets fields by dotted path, None takes
         one away;
         `change(cluster={"devices": 8192})` updates a section (`model` is replaced); a dotted
-        keyword is a path. Raises DesignError, and
-        this design stays as it is.
+        keyword is a path. More devices than an owned machine has cost more of the same: where
+        `prices` is not changed beside `cluster.devices`, what was paid for the machine grows with
+        them. Raises DesignError, and this design stays as it is.
         """
         data = dict(self.data())
         changes = {**(paths or {}), **sections}
@@ -225,10 +226,22 @@ class Design(Section):
                 value = {k: v for k, v in {**old, **value}.items() if v is not None}
             put(data, str(path), value)
         out = type(self).from_data(data, self._folder)
+        out = self._owned_alike(out)
         if self.measured.stated() and self.measured == out.measured:
             origin = self._measured_at or self
             out._measured_at = None if origin._run() == out._run() else origin
         return out
+
+    def _owned_alike(self, after: Self) -> Self:
+        """A changed copy whose machine costs as much a device as this one's, where it is owned at
+        the same price."""
+        owned, ratio = self.prices.owned, after.cluster.devices / self.cluster.devices
+        if owned is None or ratio == 1 or self.prices != after.prices:
+            return after
+        data = after.data()
+        paid = {name: ratio * value for name, value in owned.stated().items() if name != "years"}
+        data["prices"] = {**data["prices"], "owned": {**data["prices"]["owned"], **paid}}
+        return type(self).from_data(data, self._folder)
 
     def _run(self) -> dict[str, Any]:
         """What a measurement holds for: everything that a step depends on."""

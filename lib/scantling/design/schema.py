@@ -1117,7 +1117,9 @@ class Checkpoint(Section):
 class Owned(Section):
     """A machine that is owned."""
 
-    capex_usd: float = amount(0, 1e13, "USD", "price of the machine", example=300e6, required=True)
+    capex_usd: float = amount(
+        0, 1e13, "USD", "price of the machine with these devices", example=300e6, required=True
+    )
     years: float | None = amount(0.1, 50, "years", "years over which it is written off", example=4)
     staff_usd_per_year: float | None = amount(0, 1e12, "USD/year", "people who run it", example=4e6)
     network_usd: float | None = amount(

@@ -19,7 +19,9 @@ from ..plans.plan_names import PlanRow
 
 
 class Fastest(TypedDict):
-    """The fastest plan of all, where a simpler one within 1 % of it is chosen."""
+    """The fastest plan with the allowed chance of going out of memory, where another is chosen: a
+    plainer one within `evaluate.TIE`, or within HOST_TIE one that keeps more on the device or that
+    a framework with a launch kit runs."""
 
     plan: PlanRow
     step_s: float
@@ -63,6 +65,7 @@ class Narrowed(TypedDict):
 
     what: str
     narrows: float  # share of the width of days, or of dollars where that is more
+    band: Literal["days", "dollars"]  # the one of the two
     days_low: Known
     days_high: Known
     cost_usd_low: Known

@@ -353,7 +353,10 @@ def brief(view: View) -> Section:
 def _to_measure(rows: Sequence[Narrowed]) -> list[Markup]:
     """What narrows the band most."""
     return [
-        line(strong(upfirst(row["what"])), f": the band narrows by {share(row['narrows'])}.")
+        line(
+            strong(upfirst(row["what"])),
+            f": the band of {row['band']} narrows by {share(row['narrows'])}.",
+        )
         for row in rows[:MEASURED]
     ]
 
