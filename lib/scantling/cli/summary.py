@@ -197,9 +197,8 @@ def _decisive_lines(result: Result, width: int) -> list[Text]:
     lines = [Text(plain(result["name"], 120), style="bold"), first]
     for name, text in _named_lines(result, width * most - 2 * _NAME).items():
         lines.append(Text(f"{name:<{_NAME}}", style="dim").append(text, style="default"))
-    return [
-        _clipped(line, width, 2 if i in (1, 4, 9, 10) else most) for i, line in enumerate(lines)
-    ]
+    two = (1, 4, 9, 10)  # lines that may take two rows: verdict, Run, Step, Fastest
+    return [_clipped(line, width, 2 if i in two else most) for i, line in enumerate(lines)]
 
 
 def _named_lines(result: Result, width: int) -> dict[str, str]:
@@ -221,7 +220,7 @@ def _named_lines(result: Result, width: int) -> dict[str, str]:
     if fastest and fastest["plan"] != result["plan"]:
         gain = 1 - fastest["step_s"] / result["step_s"]
         if gain >= SAID:
-            rows["Fastest"] = texts.fastest(short(fastest["plan"]), gain)
+            rows["Fastest"] = texts.fastest(short(fastest["plan"]), gain, fastest["why_not"])
     if result["sites"]:
         rows["Sites"] = texts.sites(result["sites"])
     return rows

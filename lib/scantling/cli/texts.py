@@ -9,7 +9,6 @@ from ..base.quantities.quantity import band
 from ..base.records import Known
 from ..base.show import chance, days, params, percent, rate, seconds, several, share, size, usd
 from ..endure.tiers import TierRow
-from ..plans.evaluate import TIE
 from ..verdict.result import Avoid, FixRow, LargestActive, Narrowed, Promise, Result, Sites, band_of
 from ..verdict.verdicts import VERDICTS
 
@@ -114,13 +113,10 @@ def step(result: Result, parts: Iterable[str]) -> str:
     return f"{span}, {tokens} a device; {', '.join(parts)}"
 
 
-def fastest(plan: str, gain: float) -> str:
+def fastest(plan: str, gain: float, why_not: str) -> str:
     """The fastest plan with the allowed chance of running out of memory, and why another is
     chosen."""
-    why = f"a plainer plan within {percent(TIE, 0)} of it is chosen"
-    if 1 / (1 - gain) > 1 + TIE:
-        why = "the chosen one keeps more on the device, or a launch kit runs it"
-    return f"{plan}: {share(gain)} less time a step; {why}"
+    return f"{plan}: {share(gain)} less time a step; not chosen: {why_not}"
 
 
 def sites(row: Sites) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.columns import Array, Column, among
 from ..base.records import record, take
+from ..base.show import percent
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS, Recompute
 from ..design.pins import Pins, pins_from
@@ -156,6 +157,16 @@ class Search:
         able = run_by(take(self.plan, rows), self.situation).values()
         some = np.array([np.broadcast_to(runs, len(rows)) for runs in able], bool)
         return np.logical_not(some.reshape(-1, len(rows)).any(axis=0))
+
+    def why_passed_over(self, faster: int, chosen: int) -> str:
+        """Why `simplest` takes a plan in the place of a faster one."""
+        rows = np.array([faster, chosen])
+        away, by_none = self.sent_away(rows), self.run_by_none(rows)
+        if away[0] > away[1]:
+            return "it keeps more state off the device"
+        if by_none[0] > by_none[1]:
+            return "no framework with a launch kit runs it"
+        return f"a plainer plan lies within {percent(TIE, 0)} of it"
 
     def column(self, name: str) -> Array:
         """A field of all plans."""

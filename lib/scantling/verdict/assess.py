@@ -151,10 +151,16 @@ def simplest_of_fast(resolved: Resolved, searches: Sequence[PhaseSearch]) -> Ass
         simplest = laid_out(resolved, searches, Search.simplest)
         if rank(simplest.verdict) <= rank(fastest.verdict):
             assessment = simplest
+    faster, chosen = fastest.chosen, assessment.chosen
+    why = "" if faster.row == chosen.row else chosen.search.why_passed_over(faster.row, chosen.row)
     return replace(
         assessment,
         fastest=Fastest(
-            plan=fastest.plan, step_s=fastest.step_s, days=fastest.days, cost_usd=fastest.cost_usd
+            plan=fastest.plan,
+            step_s=fastest.step_s,
+            days=fastest.days,
+            cost_usd=fastest.cost_usd,
+            why_not=why,
         ),
     )
 

@@ -27,6 +27,7 @@ class Fastest(TypedDict):
     step_s: float
     days: Known
     cost_usd: Known
+    why_not: str  # of the main phase; "" where it is the plan
 
 
 class MissedRow(TypedDict):
