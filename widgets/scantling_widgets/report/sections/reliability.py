@@ -267,7 +267,7 @@ def _domain(row: Mapping[str, Any]) -> Markup:
         f", up to {seconds(row['wait_s'])} of waiting; {often}" if row["wait_s"] else f"; {often}"
     )
     if _finite(row["goodput_cost"]):
-        lost = seconds(row["days_lost"] * DAY_S)
+        lost = days(row["days_lost"])
         after += (
             f" × {seconds(row['each_s'])} = {lost}, {share(row['goodput_cost'])} of the wall time"
         )
