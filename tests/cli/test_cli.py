@@ -21,6 +21,7 @@ from scantling.base.console import print_json
 from scantling.base.errors import DesignError
 from scantling.base.files import write_text
 from scantling.cli.app import CORE, QUESTIONS, main
+from scantling.cli.texts import change
 from scantling.design.design import Design
 from scantling.design.file import load
 from scantling.plans.prepare import prepare
@@ -616,3 +617,16 @@ def test_a_shell_completes_commands_and_options(words, offered):
         [sys.executable, "-m", "scantling"], env=os.environ | asked, capture_output=True, text=True
     )
     assert f"plain,{offered}\n" in done.stdout, done.stderr
+
+
+def test_a_change_of_two_parts_names_both_where_the_line_is_short():
+    """ "fp8 matrix products (60… → constraint violated" was fp8 and another network."""
+    row = {
+        "change": "fp8 matrix products (60.2 % of the bf16 peak; to be confirmed), and NDR 400",
+        "verdict": "feasible",
+        "mfu_shown": None,
+        "likely": {"days": 15.0, "cost_usd": None},
+        "missed": [],
+    }
+    assert change(row, 70).startswith("fp8 matrix products, and NDR 400 → ")
+    assert change(row).startswith(row["change"])

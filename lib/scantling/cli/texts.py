@@ -1,5 +1,6 @@
 """The lines that commands print of a design, from what `design --json` says."""
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -157,7 +158,8 @@ def assumed(n: int, names: str) -> str:
 
 def change(row: FixRow, most: int = 1200) -> str:
     """A change in one line: what, the verdict with it, likely days, dollars, MFU and what is still
-    missed; the words of the change are cut where the line has more than `most` characters."""
+    missed; where the line has more than `most` characters, what stands in brackets is left out, and
+    then the words of the change are cut."""
     likely = row["likely"]
     parts = [
         days(likely["days"]) if likely["days"] is not None else "",
@@ -169,7 +171,10 @@ def change(row: FixRow, most: int = 1200) -> str:
     if row["missed"]:
         still = [text.partition(",")[0].partition(";")[0] for text in row["missed"]]
         after += f"; still missed: {', '.join(still)}"
-    return plain(row["change"], max(most - len(after), 24)) + after
+    words, room = row["change"], max(most - len(after), 24)
+    if len(words) > room:
+        words = re.sub(r" \([^()]*\)", "", words)
+    return plain(words, room) + after
 
 
 def tried(n: int, floor: float, best: str) -> str:

@@ -45,7 +45,8 @@ def named_table(path: str | Path) -> Table:
     try:
         return read_table(path)
     except (OSError, ValueError) as e:
-        problem = f"cannot be read as a table of runs: {plain(e, 200)}"
+        why = str(e).removeprefix(f"{path}: ")  # which leads the line already
+        problem = f"cannot be read as a table of runs: {plain(why, 200)}"
         raise DesignError(plain(path, 200), problem=problem) from None
 
 
