@@ -1,5 +1,7 @@
-"""What a result hangs on: each input a realistic step down and up, the plan searched again for
-each; the largest swing first.
+"""What a result hangs on: each input a realistic step down and up, the largest swing first. Rates of
+memory and network leave the plan as it was chosen (of several phases each has its own, searched
+again): the plainest of those near the fastest is chosen, and another one would hide what the rate
+does. For all else the plan is searched again.
 
 Rates: what large runs measure against the rated figure. Failure rates and repair: the spread of
 published fleets. Prices: contract against on-demand. Counts and batch: the next round number that a
@@ -7,12 +9,14 @@ planner would consider.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple, TypedDict
 
 from ..base.errors import DesignError
 from ..base.records import Known, record
 from ..base.units import GB
 from ..catalogue.words import Precision
+from ..plans.plan_names import pins_of
 from ..verdict.assessment import Assessment
 from .candidates import scale_out_steps
 from .trials import Trials
@@ -132,6 +136,12 @@ def _of_the_cluster(assessment: Assessment) -> Iterator[Input | None]:
             Side(fast, f"step {fast:.3g} s"),
             "the 80 % band of the step: what kernels and network are known to reach",
         )
+    yield from (_with_plan(assessment, one) for one in _rates(assessment))
+
+
+def _rates(assessment: Assessment) -> Iterator[Input | None]:
+    """What memory and network reach, and the next fabrics."""
+    cluster = assessment.resolved.cluster
     yield _scaled(
         "HBM bandwidth",
         "cluster.accelerator.hbm_gbytes_per_s",
@@ -163,6 +173,15 @@ def _of_the_cluster(assessment: Assessment) -> Iterator[Input | None]:
         Side(2 * max(cluster.oversubscription, 1.0), "twice"),
         "a thinner top of the fabric",
     )
+
+
+def _with_plan(assessment: Assessment, one: Input | None) -> Input | None:
+    """The input with the plan held as it was chosen, where the run has one plan."""
+    if one is None or len(assessment.phases) != 1:
+        return one
+    plan = {f"plan.{name}": value for name, value in pins_of(assessment.plan).items()}
+    low, high = ({**side, **plan} if side else None for side in (one.low, one.high))
+    return replace(one, low=low, high=high)
 
 
 def _of_the_job(assessment: Assessment) -> Iterator[Input | None]:
