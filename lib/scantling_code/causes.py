@@ -15,6 +15,7 @@ from scantling.catalogue.models.shape import Model
 from scantling.catalogue.replaced import replaced, row
 from scantling.design.design import Design
 from scantling.physics.constants import standing_in
+from scantling.physics.layout import runs
 from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
 from scantling.verdict.assess import assess
@@ -219,7 +220,9 @@ def effects(now: Assessment, moved: Sequence[Moved]) -> Array:
         for name, value in one.constants.items():
             rows.setdefault(name, np.full(len(moved), float(known[name])))[i] = value
     laid = case.with_plan(pp=np.full(len(moved), case.plan.pp))
-    others = replace(laid, constants=standing_in(case.constants, rows))
+    # the layers stay where they are: cuts go by the kernels' times, which a constant moves
+    cuts = runs(case) if case.shape.order else case.layout
+    others = replace(laid, layout=cuts, constants=standing_in(case.constants, rows))
     steps = np.abs(np.log(step_time(others).total / step_time(case).total))
     used = np.abs(np.log(memory(others).total / memory(case).total))
     return np.asarray(steps + used)

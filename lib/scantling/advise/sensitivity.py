@@ -1,5 +1,5 @@
-"""What a result hangs on: each input a realistic step down and up, the largest swing first. Rates of
-memory and network leave the plan as it was chosen (of several phases each has its own, searched
+"""What a result hangs on: each input a realistic step down and up, the largest swing first. Rates
+of memory and network leave the plan as it was chosen (of several phases each has its own, searched
 again): the plainest of those near the fastest is chosen, and another one would hide what the rate
 does. For all else the plan is searched again.
 
