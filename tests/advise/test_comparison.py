@@ -52,6 +52,21 @@ def test_mfu_is_compared_in_one_convention():
     assert alone.values == (short.mfu, short.mfu) and "causal" not in alone.label
 
 
+def test_phases_are_said_in_words(two):
+    """Nested fields of a file are no literal of a language in a table."""
+    job = {
+        "phases": [
+            {"tokens": 1.9e12, "seq_len": 4096, "global_batch": 1024},
+            {"tokens": 1e11, "seq_len": 131072, "global_batch": 32, "plan": {"cp": 8}},
+        ]
+    }
+    phased = assess(Design.from_data(two[0].design.data() | {"job": job}))
+    row = next(row for row in compare([two[0], phased]).rows if row.key == "job.phases")
+    assert row.cells[0] == "not given"
+    assert "tokens 1.90 T, seq_len 4,096" in row.cells[1] and "plan.cp 8" in row.cells[1]
+    assert not set("{}[]'") & set(row.cells[1])
+
+
 def test_a_name_is_data_in_every_form(two):
     found = compare(two)
     assert "&lt;b&gt;twice" in found._repr_html_() and "<b>twice" not in found._repr_html_()

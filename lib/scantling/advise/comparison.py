@@ -173,6 +173,12 @@ def _cell(group: str, key: str, value: Any) -> str:
         return show(key, value)
     if value is None:
         return "not given"
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        fields = [
+            ", ".join(f"{name} {_cell(group, name, x)}" for name, x in flat(one).items())
+            for one in value
+        ]
+        return "; ".join(fields)
     return params(value) if is_number(value) and abs(value) >= MANY else plain(value)
 
 
