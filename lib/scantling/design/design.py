@@ -239,8 +239,8 @@ class Design(Section):
         if owned is None or ratio == 1 or self.prices != after.prices:
             return after
         data = after.data()
-        paid = {name: ratio * value for name, value in owned.stated().items() if name != "years"}
-        data["prices"] = {**data["prices"], "owned": {**data["prices"]["owned"], **paid}}
+        own = {**data["prices"]["owned"], **owned.grown(ratio)}
+        data["prices"] = {**data["prices"], "owned": own}
         return type(self).from_data(data, self._folder)
 
     def _run(self) -> dict[str, Any]:

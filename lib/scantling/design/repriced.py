@@ -5,7 +5,6 @@ from typing import Any
 
 from .design import Design
 
-BOUGHT = ("capex_usd", "network_usd", "storage_usd", "staff_usd_per_year")
 OF_A_CHIP = ("usd_per_device_hour", "usd_per_node_hour", "owned", "spot")
 CATALOGUE_S = "at the catalogue's price"
 SAME_EACH = "at the same price a device"
@@ -15,8 +14,9 @@ def repriced(design: Design, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Changes of a design (dotted paths and values), with what they make of the prices that it
     states.
 
-    What an owned machine and its staff cost is in proportion to its devices. A price that is stated
-    is of the design's own chip: of another one it says nothing, and is left out, so that the
+    What an owned machine and its staff cost is in proportion to its devices (`Design.change` keeps
+    to that too; here it stands in what is set, to be shown and written by hand). A price that is
+    stated is of the design's own chip: of another one it says nothing, and is left out, so that the
     catalogue's holds. Changes that set prices themselves stay as they are.
     """
     if any(path.startswith("prices") for path in changes):
@@ -24,12 +24,12 @@ def repriced(design: Design, changes: Mapping[str, Any]) -> dict[str, Any]:
     stated = design.prices.stated()
     if "cluster.accelerator" in changes:
         return {**changes, **{f"prices.{name}": None for name in OF_A_CHIP if name in stated}}
-    owned = stated.get("owned", {})
+    owned = design.prices.owned
     times = (changes.get("cluster.devices") or design.cluster.devices) / design.cluster.devices
-    if times == 1:
+    if owned is None or times == 1:
         return dict(changes)
-    bought = {f"prices.owned.{part}": times * owned[part] for part in BOUGHT if part in owned}
-    return {**changes, **bought}
+    paid = {f"prices.owned.{part}": value for part, value in owned.grown(times).items()}
+    return {**changes, **paid}
 
 
 def price_note(changes: Mapping[str, Any]) -> str:

@@ -1129,6 +1129,10 @@ class Owned(Section):
         0, 1e12, "USD", "storage beside the machine's price", example=1e7
     )
 
+    def grown(self, times: float) -> dict[str, float]:
+        """What is stated of the price of a machine so many times as large, its people among it."""
+        return {name: times * paid for name, paid in self.stated().items() if name != "years"}
+
 
 class Spot(Section):
     """Devices that their owner may take back, priced beside the run."""
