@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from importlib.util import find_spec
 from os import cpu_count
 from pathlib import Path
 from signal import SIG_IGN, SIGINT, signal
@@ -313,20 +314,25 @@ def assess_many(
 @contextmanager
 def _workers(scheduler: str | None, jobs: int | None) -> Iterator[Any]:
     """A Dask scheduler: the one that is named, or processes of this machine for as long as the work
-    takes; None for one process."""
+    takes; None for one process, which is what there is without Dask where no number is asked
+    for."""
     count = jobs or cpu_count() or 1
     if scheduler or count == 1:
         yield scheduler
         return
-    try:
-        import distributed
-    except ImportError:
-        raise DesignError(
-            "--jobs",
-            count,
-            "--jobs 1, or pip install 'scantling[dask]'",
-            problem="needs Dask, which is not installed",
-        ) from None
+    if not find_spec("distributed"):
+        if jobs:
+            raise DesignError(
+                "--jobs",
+                jobs,
+                "--jobs 1, or pip install 'scantling[dask]'",
+                problem="needs Dask, which is not installed",
+            )
+        tell("one process; pip install 'scantling[dask]' takes every core")
+        yield None
+        return
+    import distributed
+
     with _no_interrupts():
         cluster = distributed.LocalCluster(
             n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50

@@ -18,7 +18,7 @@ from scantling.base.errors import DesignError
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
-from scantling_code import many
+from scantling_code import commands, many
 from scantling_code.many import assess_many, write_table
 
 BASE = {
@@ -299,3 +299,18 @@ def test_designs_that_tune_have_rows_with_their_engine(tmp_path):
         assert row["rollout.tp"] >= 1 and row["likely.days.low"] < row["likely.days"]
         assert row["likely.cost_usd.low"] < row["likely.cost_usd"] < row["likely.cost_usd.high"]
     assert both[1]["likely.days"] < both[0]["likely.days"]
+
+
+def test_without_dask_one_process_works_and_a_number_of_them_is_refused(
+    file, monkeypatch, tmp_path, capsys
+):
+    """`pip install .` has no Dask, and nobody typed a number of processes."""
+    monkeypatch.setattr(commands, "find_spec", lambda name: None)
+    monkeypatch.setattr(commands, "cpu_count", lambda: 8)
+    out = str(tmp_path / "all.csv")
+    call = ["assess-many", str(file), "-o", out, "--over", "cluster.devices=64,128"]
+    assert main([*call, "--space", "coarse"]) == 0 and len(rows_of(out)) == 2
+    assert "one process" in capsys.readouterr().err
+    assert main([*call, "--jobs", "4", "--force"]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "--jobs" in line and "scantling[dask]" in line
