@@ -29,9 +29,12 @@ TOUCH = 2.0  # points by which boxes of letters side by side may overlap
 
 
 def printed(page: str, folder) -> pypdfium2.PdfDocument:
+    program = paper.chromium()
+    if program is None:
+        pytest.skip("no Chromium")
     file = folder / "page.html"
     file.write_text(page, encoding="utf-8")
-    return pypdfium2.PdfDocument(paper.print_pdf(paper.chromium(), file))
+    return pypdfium2.PdfDocument(paper.print_pdf(program, file))
 
 
 @cache
