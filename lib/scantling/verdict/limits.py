@@ -31,6 +31,7 @@ from .unpublished import WORTH, offloaded, unpublished
 
 MOST_FIXED = 4  # fields of a plan that a line names; more are said together
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
+OF_RISKS = "risks: "  # begins the line on what they add
 DISTURBED = 1.25  # times the undisturbed days from which a line says why
 HALF = 0.5  # goodput below which failures are said to bind
 WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is named
@@ -117,14 +118,14 @@ def stopped(assessment: Assessment) -> Iterator[str]:
 
 def disturbed(assessment: Assessment) -> Iterator[str]:
     """A line on a run that is likely to take DISTURBED times as long as its steps and failures
-    alone, with the risk that takes most of that."""
+    alone, with the largest of the risks."""
     usual, likely, promise = assessment.days, assessment.likely.days, assessment.promise
     if usual is None or likely is None or promise is None or likely < DISTURBED * usual:
         return
     most = max(promise["by"], key=lambda risk: risk["days"])
     yield (
-        f"risks: {days(usual)} undisturbed, {days(likely)} likely; most of that, "
-        f"{days(most['days'])} on average, is the risk that {most['what']}"
+        f"{OF_RISKS}{days(usual)} undisturbed, {days(likely)} likely; the largest, "
+        f"{days(most['days'])} on average: {most['what']}"
     )
 
 

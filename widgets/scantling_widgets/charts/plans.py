@@ -399,7 +399,7 @@ tornado = {
 printed_tornado = {
     key: Figure(
         name=f"sensitivity-printed-{key}",
-        title=f"{label(key)} when one input changes, the plan searched again where it is open",
+        title=f"{label(key)} when one input changes; rates keep the plan, all else searches again",
         draw=_draw_printed_tornado,
         rows=_tornado_rows,
         words=saying(_tornado_rows, f"What moves {label(key).lower()}:", ["bars"]),
