@@ -147,7 +147,7 @@ def _promised(view: View) -> Markup:
     text = "To promise: " + days(promise["days_p90"])
     text += f" and {usd(promise['cost_p90'])}" if dear else ""
     likely = days(promise["days_p50"]) + (f" and {usd(promise['cost_p50'])}" if dear else "")
-    means = f", which nine of ten drawn runs keep; likely {likely}, which half of them keep"
+    means = f", which nine of ten drawn runs keep; likely {likely}, which half keep"
     if promise.get("deadline_kept") is not None:
         means += f". The deadline is kept in {chance(promise['deadline_kept'])} of them"
     if promise.get("budget_kept") is not None:
