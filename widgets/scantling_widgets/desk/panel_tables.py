@@ -6,6 +6,7 @@ from dataclasses import field
 from scantling.base.records import Lines, record
 
 from ..charts.endurance import LADDER_SIZES
+from ..quantity_texts import IN_FULL
 
 
 @record
@@ -141,7 +142,7 @@ PLANS = TableSpec(
         "devices_used",
     ),
     left=("rank", "sharding", "schedule", "recompute"),
-    labels={"rank": "Use"},
+    labels={"rank": "Use", "mfu": IN_FULL},
     prefix="candidates.",
     opens=("step_s", "mfu", "memory_bytes", "devices_used"),
     action="Use this plan",
@@ -215,7 +216,7 @@ DEVICE_COUNTS = TableSpec(
         "verdict",
     ),
     left=("devices",),
-    labels={"devices": "Devices"},
+    labels={"devices": "Devices", "mfu": IN_FULL},
     opens=("devices_used", "mfu", "likely.days", "likely.cost_usd", "goodput", "verdict"),
     action="Use this many devices",
     empty="Not swept yet.",
@@ -298,6 +299,7 @@ NEAREST_RUNS = TableSpec(
         "source",
     ),
     left=("model", "accelerator", "stack", "plan", "differs", "source"),
+    labels={"mfu": IN_FULL},
     wrap=("plan", "source", "differs"),
     prefix="nearest_runs.",
     opens=("mfu", "mfu_predicted"),

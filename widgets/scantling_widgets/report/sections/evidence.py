@@ -13,7 +13,7 @@ from scantling.physics.bands import WithoutLoneSources
 from scantling.verdict.result import Result
 from scantling_brief.weights import moves, weightiest
 
-from ...quantity_texts import plan_text
+from ...quantity_texts import IN_FULL, plan_text
 from ..blocks import (
     Block,
     Bullets,
@@ -104,7 +104,7 @@ def _points(view: View, points: list[Mapping[str, Any]]) -> Table:
         share(a["mfu"]),
     )
     return Table(
-        columns=columns("Step", "Devices#", "Seconds#", "MFU#"),
+        columns=columns("Step", "Devices#", "Seconds#", f"{IN_FULL}#"),
         rows=[*cells, Row(cells=own, css="here")],
     )
 
@@ -136,7 +136,9 @@ def evidence(view: View) -> Section | None:
         return None
     table = Table(
         columns=(
-            *columns("Run", "Accelerator", "Devices#", "Plan", "MFU#", "Predicted#", "Differences"),
+            *columns(
+                "Run", "Accelerator", "Devices#", "Plan", f"{IN_FULL}#", "Predicted#", "Differences"
+            ),
             Column(title="Source", css="long"),
         ),
         rows=[_design_row(view), *map(_run_row, a["nearest_runs"][:MOST_RUNS])],

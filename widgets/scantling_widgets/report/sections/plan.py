@@ -9,7 +9,7 @@ from scantling.base.show import days, hours, params, seconds, share, size, usd
 from scantling.endure.cost import CostFigures
 from scantling.verdict.result import figure
 
-from ...quantity_texts import plan_text
+from ...quantity_texts import IN_FULL, plan_text
 from ..blocks import (
     Block,
     Bullets,
@@ -164,7 +164,7 @@ def _phases(view: View) -> list[Block]:
         return []
     table = Table(
         columns=columns(
-            "Phase", "Tokens#", "Sequence#", "Batch#", "Plan", "Step#", "MFU#", "Memory#"
+            "Phase", "Tokens#", "Sequence#", "Batch#", "Plan", "Step#", f"{IN_FULL}#", "Memory#"
         ),
         rows=rows(
             (
@@ -296,7 +296,7 @@ def candidates(view: View) -> Section | None:
         reasons = (f"{whole(count)} {reason}" for reason, count in a["rejected"].items())
         text += f"; rejected: {', '.join(reasons)}"
     table = Table(
-        columns=columns("Rank#", "Plan", "Step#", "MFU#", "Memory#"),
+        columns=columns("Rank#", "Plan", "Step#", f"{IN_FULL}#", "Memory#"),
         rows=rows(
             (
                 str(rank),
