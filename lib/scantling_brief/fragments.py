@@ -43,11 +43,13 @@ ENDLESS = r"(?:nan|inf(?:inity)?)"
 MOST = (
     r"(?:(?:at|a) most|no more than|not more than|not (?:to )?exceed"
     r"(?:ing)?|(?:a )?max(?:imum|\.)?(?: of)?|up to|under|below|less than"
+    r"|(?:not|never)(?: (?:be|rise|go))? (?:above|over|higher than|more than)"
     r"|within|<=|<|≤|(?:is )?limited to|limit(?: of)?|capped at|cap of)"
 )
 LEAST = (
     r"(?:at least|(?:a )?min(?:imum|\.)?(?: of)?|more than|above|over"
-    r"|>=|>|≥|no(?:t)? less than|not below|exceeding|(?:a )?target(?:ing)?"
+    r"|>=|>|≥|not? (?:less|fewer|lower) than|(?:not|never)(?: (?:be|fall|drop|go))? (?:below|under|lower than|less than)"
+    r"|exceeding|(?:a )?target(?:ing)?"
     r"(?: of)?)"
 )
 BE = (

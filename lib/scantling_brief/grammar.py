@@ -228,7 +228,8 @@ _EVERY_ONE = re.compile(
 )
 # from one value to another, with the unit behind the last: moving from 8k to 32k sequences
 _FROM_TO = re.compile(
-    rf"\b(?:moving|going|switching|changing|growing|scaling|extending|upgrading|stretching|raising|increasing|doubling)\s+(?:up\s+)?"
+    rf"\b(?:mov(?:e|ing)|go(?:ing)?|switch(?:ing)?|chang(?:e|ing)|grow(?:ing)?|scal(?:e|ing)|extend(?:ing)?|upgrad(?:e|ing)|stretch(?:ing)?|rais(?:e|ing)"
+    r"|increas(?:e|ing)|doubl(?:e|ing))\s+(?:up\s+)?"
     rf"from\s+(?P<first>\d[\d,]*(?:\.\d+)?k?)\s+to\s+(?P<last>\d[\d,]*(?:\.\d+)?k?)(?P<unit>\s?[x×]?\s?(?:sequences?|context|ctx|seq(?:uence)?\s+len(?:gth)?"
     rf"|gpus|devices|nodes|chips|[bt]?\s?tokens?|{ACCELERATOR}))",
     re.ASCII | re.IGNORECASE,

@@ -201,6 +201,7 @@ ASKED = (
     ),
     *asks(
         "how many tokens are they (job.tokens)?",
+        r"as\s+many\s+tokens\s+as\s+(?:possible|(?:we|i|you)\s+(?:can|could|like))",
         r"(?:against\s+|with\s+|on\s+)?(?:an?\s+|the\s+)?fixed\s+(?:token\s+budget|budget\s+of\s+"
         r"tokens)",
         choices=("job.tokens",),

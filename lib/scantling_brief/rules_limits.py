@@ -164,6 +164,8 @@ LIMITS = (
             rf"|{OVERHEAD}\s+(?:for|from|in|due to|of)\s+{CHECKPOINT})"
             r"(?:\s+(?:at most|max(?:imum)?))?"
         ),
+        rf"{CHECKPOINT}\s+(?:(?:must|should|may|can)\s*(?:not|n't)\s+(?:cost|take|eat)\s+(?:us\s+)?(?:more\s+than|over|above)"
+        rf"|(?:(?:must|should|may|can)\s+)?(?:costs?|takes?|eats?)\s+{MOST})\s+{percent_in('v')}(?:\s+of\s+(?:the\s+)?(?:run|time|training))?",
         (
             rf"{CHECKPOINT}\s+{OVERHEAD}{BE}\s*(?:{MOST})?\s*{percent_in('v')}"
             r"(?:\s+(?:or less|at most|max(?:imum)?))?"
@@ -343,6 +345,11 @@ LIMITS = (
         rf"(?:us)?\$\s*{number_in('v')}\s+(?:of\s+)?(?:capex|up-?front|purchase(?:\s+price)?)",
     ),
     *sets(
+        {"prices.owned.capex_usd": number("x"), "prices.owned.years": years},
+        r"for\s+(?P<x>\d+(?:\.\d+)?)[\s-]?(?P<x_s>k|mn|m|mio\.?|thousand|millions?)\s+(?:(?:and\s+)?(?:written\s+off|amorti[sz]ed|depreciated)\s+)?(?:over|across)\s+"
+        r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>years?|yrs?)",
+    ),
+    *sets(
         {"prices.owned.years": years},
         rf"(?:amorti[sz]ed|depreciated|written\s+off|owned|kept)\s+(?:over|for|in)\s+{time_in('v')}",
         rf"{time_in('v')}[\s-]+(?:amorti[sz]ation|depreciation|write-?off|lifetime|useful\s+life)",
@@ -350,7 +357,7 @@ LIMITS = (
     ),
     *sets(
         {"owned": always(True)},
-        r"(?:we|i)\s+(?:already\s+)?own(?!\s+no\b)",
+        r"(?:we|i)\s+(?:already\s+)?(?:own(?!\s+no\b)|(?:have\s+)?(?:bought|purchased)(?=\s+\d))",
         r"(?:our|my)\s+own(?=\s+(?:\d|cluster|machines?|hardware|gpus?|servers?|data\s?cent))",
         r"owned(?:\s+(?:cluster|machines?|hardware))?",
         r"on[\s-]prem(?:ises?)?",
@@ -518,9 +525,22 @@ LIMITS = (
     *sets(
         {"reliability.checkpoint_stall_s": seconds},
         (
-            rf"(?:each|a|every)\s+{CHECKPOINT}\s+(?:stalls|blocks|pauses)"
-            rf"(?:\s+training)?(?:\s+for)?\s+{time_in('v')}"
+            rf"(?:(?:each|a|every|one|our)\s+)?(?:{CHECKPOINT}|saving)\s+(?:stalls?|blocks?|pauses?|halts?|freezes?)"
+            rf"(?:\s+(?:training|us|everything|(?:the|our)\s+\w+))?(?:\s+for)?\s+{time_in('v')}"
         ),
+    ),
+    *sets(
+        {"reliability.restart_s": seconds},
+        rf"(?:(?:an?|the|our|each|every|one)\s+)?(?:restart|relaunch)(?:s|ing)?\s+(?:takes?|took|costs?|needs?)\s+(?:us\s+)?{time_in('v')}",
+    ),
+    *sets(
+        {"reliability.detect_s": seconds},
+        rf"(?:detect(?:ing|ion(?:\s+of)?)|notic(?:ing|e)|finding)\s+(?:an?\s+|the\s+)?(?:hang|hung\s+job|failure|fault|crash)(?:e?s)?"
+        rf"(?:\s+(?:takes?|took|costs?|needs?))?\s+(?:us\s+)?{time_in('v')}",
+    ),
+    *sets(
+        {"reliability.repair_s": seconds},
+        rf"(?:(?:an?|the|each)\s+)?(?:node\s+)?(?:repairs?|repairing\s+(?:an?|the|each)\s+node)\s+(?:takes?|took|costs?|needs?)\s+(?:us\s+)?{time_in('v')}",
     ),
     *sets(
         {"device_hours": number("v"), "hours_of": accelerator},

@@ -336,6 +336,10 @@ MACHINE = (
     ),
     *sets({"cluster.devices_per_node": whole("v")}, rf"(?P<v>\d+)\s+(?:per|in each)\s+{GROUP}"),
     *sets(
+        {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
+        rf"(?P<per>\d+)\s*[x×*]\s*{ACCELERATOR}\s+{GROUP}\s*,?\s*{whole_in('n')}\s+of\s+(?:them|those|these)(?!\s+\w*\s*(?:as\s+)?(?:hot|cold|warm)?\s*spare)",
+    ),
+    *sets(
         {"of_them": whole("v")},
         rf"{whole_in('v')}\s+of\s+(?:them|these|those|either|each|both)",
         rf"(?:on|using|with(?!\s+\d+\s?k\b))\s+{whole_in('v')}(?=\s*(?:$|[?.,;)]))(?!\.\d)",

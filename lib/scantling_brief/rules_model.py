@@ -53,6 +53,7 @@ _ACCUMULATION = (
     r"|gas?(?=\s*[=:]?\s*\d))"
 )
 _USUAL = "1|2|4|8|16|20|24|32|40|48|64|96|128|131|160|192|200|256|512"  # thousands of a sequence
+_POWERS = "1024|2048|4096|8192|16384|32768|65536|131072"  # tokens of a sequence
 _EXAMPLES = (
     r"(?:examples|samples|instructions|prompts|conversations|dialog(?:ue)?s|pairs|comparisons|rows|records|problems|questions"
     r"|traces|trajectories)"
@@ -381,6 +382,7 @@ MODEL = (
             rf"(?:(?:at|with|seq)\s+)?(?P<v>{_USUAL})(?P<v_s>k)(?:\s+ctx\b|(?=\s*(?:$|[,.;:)?!]"
             r"|(?:on|with|for|in|using|and|fit|fits)\b)))"
         ),
+        rf"@\s*(?P<v>{_POWERS})(?P<v_s>)(?=\s*(?:$|[,.;:)?!]))",
         why="thousands alone are the tokens of a sequence",
     ),
     *sets(
@@ -464,6 +466,7 @@ MODEL = (
         rf"{BATCH}{BE}\s*{whole_in('v')}\s*(?:sequences|seqs|samples)\s+of\s+(?:length\s+)?(?P<w>\d{{3,}})(?P<w_s>)(?![\d.]*\s*[kmb])",
         rf"{whole_in('v')}\s*(?:sequences|seqs|samples)\s+of\s+(?:length\s+)?{whole_in('w')}[\s-]*(?:tok(?:en)?s?)?\s*"
         r"(?:per|a|each|every|in (?:a|each))\s+(?:global\s+)?(?:step|batch|update|iteration)",
+        rf"{whole_in('v')}\s*(?:sequences|seqs|samples)\s+of\s+(?:length\s+)?{whole_in('w')}(?:[\s-]*tok(?:en)?s?)?(?=[^.?!]*\bbatch)",
     ),
     *means(
         "what the optimizer keeps is in 32 bit in every plan that says no other",
@@ -590,15 +593,15 @@ MODEL = (
     ),
     *sets(
         {"plan.pp": always(1)},
-        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:pp|pipeline(?:[\s-]+paralleli[sz]m)?)",
+        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:pp|pipeline(?:[\s-]+parallel(?:i[sz]m)?)?)",
     ),
     *sets(
         {"plan.tp": always(1)},
-        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:tp|tensor[\s-]+paralleli[sz]m)",
+        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:tp|tensor[\s-]+parallel(?:i[sz]m)?)",
     ),
     *sets(
         {"plan.cp": always(1)},
-        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:cp|context[\s-]+paralleli[sz]m)",
+        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:cp|context[\s-]+parallel(?:i[sz]m)?)",
     ),
     *sets({"plan.schedule": word}, r"(?P<v>1f1b|gpipe|dualpipe)(?:\s+(?:schedule|pipeline))?"),
     *sets(

@@ -100,7 +100,7 @@ _OOM = (
 # what an assessment says
 _RESULT = (
     r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
-    r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|mfu|throughput|speed"
+    r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|mfu|throughput|speed"
     r"|step\s+time|tokens\s*(?:/|per)\s*s(?:ec(?:ond)?)?(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?|vram(?:\s+usage)?"
     r"|power(?:\s+(?:draw|use|consumption))?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
     r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
@@ -155,6 +155,8 @@ QUESTIONS = (
         rf"(?:is|are)\s+{_OUR}(?=\d[\d.,]*\s*k?\s*(?:tok|tflop|s\b|sec)[^?]*\b{_JUDGED}\b)",
         rf"{_JUDGED}(?=\s+for\s+(?:an?\s+)?\d+(?:\.\d+)?[bm]\b[^?]*\?)",
         r"what\s+(?:should|could|would)\s+(?:it|that|this|the\s+mfu|mfu)\s+be",
+        rf"(?:is|are|means?)\s+what\s+{MFU}|(?:what|which)\s+{MFU}\s+(?:is|are)\s+(?:that|this|it|these|those)",
+        r"should(?:n't)?\s+(?:it\s+)?be\s+\d+(?:\.\d+)?\s*%?(?:\s*,?\s*(?:no|right|or\s+not))?(?=\s*\?)",
         r"(?:crawl|drag|limp|creep|struggl|disappoint|underwhelm)(?:e?s|ing|ed|s\s+along)?|sluggish(?:ly)?",
         r"what(?:'?s|\s+is)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
         r"(?:is\s+)?(?:something|anything|what'?s|sth)\s+(?:is\s+)?(?:off|wrong|broken|fishy)(?:\s+here)?",
@@ -389,8 +391,10 @@ QUESTIONS = (
         rf"(?:{_IF}\s+)(?:an?\s+|one\s+|the\s+|any\s+|whole\s+|entire\s+|single\s+)*(?:node|rack|pod|switch|building|hall|gpu)\s+"
         r"(?:dies|fails|goes\s+down|is\s+lost|breaks|crashes)",
         rf"{CHECKPOINT}\s+sizes?(?:\s+and\s+(?:save|write)\s+times?)?|(?:save|saving|write)\s+times?",
-        r"how\s+much\s+(?:time|compute|work)\s+(?:do|will|would|could|did)\s+(?:i|we)\s+(?:waste|lose)",
-        rf"(?:{CHECKPOINT}\s+)?too\s+(?:often|rarely|seldom|frequent(?:ly)?)(?=\s*\?)",
+        r"how\s+much\s+(?:time|compute|work)\s+(?:do|will|would|could|did|is)\s+(?:(?:i|we)\s+)?(?:wasted?|loo?se|lost)"
+        r"(?:\s+(?:per|at\s+(?:a|each)|with\s+each)\s+(?:failure|crash|restart|interruption))?",
+        r"effective\s+(?:training\s+)?time(?:\s+(?:share|ratio|fraction))?(?=\s*\?)",
+        rf"(?:{CHECKPOINT}\s+)?too\s+(?:often|rarely|rare|seldom|infrequent(?:ly)?|frequent(?:ly)?)(?=\s*\?)",
         (
             r"(?:what|which)(?:\s+is\s+the|\s+will\s+be\s+the)?\s+(?:expected\s+)?(?:(?:uptime|availability)(?:\s*/\s*goodput)?|goodput(?:\s*/\s*uptime)?"
             r"|ettr|failure\s+rate)(?:\s+(?:should|can|do)\s+(?:i|we)\s+expect)?"
@@ -458,6 +462,8 @@ QUESTIONS = (
             r"|kit|command))?|(?:give\s+me\s+|write\s+)?(?:a\s+|the\s+)?(?:launch|sbatch"
             r"|slurm|config)\s+(?:script|file|command)s?)"
         ),
+        r"(?:give|write|generate|make|show|send)(?:\s+(?:me|us))?(?:\s+(?:an?|the))?(?=\s+(?:[\w.-]+\s+){1,2}(?:config(?:uration)?s?"
+        r"|yaml|json|arg(?:ument)?s|flags|(?:launch\s+)?scripts?)\b)",
     ),
     *topic(
         Topic.REPORT,
