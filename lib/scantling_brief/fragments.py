@@ -48,7 +48,8 @@ MOST = (
 )
 LEAST = (
     r"(?:at least|(?:a )?min(?:imum|\.)?(?: of)?|more than|above|over"
-    r"|>=|>|≥|not? (?:less|fewer|lower) than|(?:not|never)(?: (?:be|fall|drop|go))? (?:below|under|lower than|less than)"
+    r"|>=|>|≥|not? (?:less|fewer|lower) than"
+    r"|(?:not|never)(?: (?:be|fall|drop|go))? (?:below|under|lower than|less than)"
     r"|exceeding|(?:a )?target(?:ing)?"
     r"(?: of)?)"
 )

@@ -630,3 +630,20 @@ def test_a_change_of_two_parts_names_both_where_the_line_is_short():
     }
     assert change(row, 70).startswith("fp8 matrix products, and NDR 400 → ")
     assert change(row).startswith(row["change"])
+
+
+def test_what_a_change_leaves_missed_keeps_its_whole_sum():
+    """ "still missed: budget: $103" was $103,000."""
+    row = {
+        "change": "a global batch of 3,072 sequences, and 3,072 devices",
+        "verdict": "constraint-missed",
+        "mfu_shown": 0.275,
+        "likely": {"days": 70.4, "cost_usd": 103_000.0},
+        "missed": [
+            "budget: $103,000 likely, $50,000 allowed; probability of meeting it 1 %",
+            "MFU: 27.5 % predicted (21.8 % to 32.2 %), 35.0 % asked for",
+        ],
+    }
+    assert change(row).endswith("; still missed: budget: $103,000 likely, MFU: 27.5 % predicted")
+    assert change(row, 150).startswith(row["change"])
+    assert change(row, 150).endswith("; still missed: budget, MFU")

@@ -368,3 +368,29 @@ def test_another_plan_is_longer_or_shorter_never_less_than_nothing_longer():
     assert all("no framework with a launch kit runs it" in line for line in shorter)
     assert Alternative(plan="tp 1", longer=-0.062).apart == "a step 6.2 % shorter"
     assert Alternative(plan="tp 1", longer=0.062).apart == "a step 6.2 % longer"
+
+
+def test_a_faster_plan_with_more_room_is_passed_over_for_the_reason_that_is_given_above():
+    """No framework with a launch kit runs either plan, so that cannot be why one is not chosen."""
+    data = {
+        "model": "llama-3.1-70b",
+        "cluster": {"accelerator": "trn2", "devices": 1024},
+        "job": {"tokens": 2e12, "seq_len": 8192, "global_batch": 1024},
+    }
+    result = sc.assess(sc.Design.from_data(data)).as_dict()
+    assert any("no framework with a launch kit here runs this plan" in x for x in result["limits"])
+    for line in result["limits"]:
+        if line.startswith("tight:") and "shorter" in line:
+            assert line.endswith("not chosen: a plainer plan lies within 3 % of it")
+
+
+def test_an_mfu_beside_a_causal_headline_says_that_it_counts_attention_in_full():
+    data = {
+        "model": "qwen3-235b-a22b",
+        "cluster": {"accelerator": "h20-sxm", "devices": 1024},
+        "job": {"tokens": 1e12, "seq_len": 4096, "global_batch": 2048, "precision": "fp8-block"},
+    }
+    result = sc.assess(sc.Design.from_data(data)).as_dict()
+    assert result["mfu_basis"] == "causal"
+    (line,) = [x for x in result["limits"] if "more than anybody has published" in x]
+    assert line.startswith(f"untried: MFU {100 * result['mfu']:.1f} % (attention in full) would")

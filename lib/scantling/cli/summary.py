@@ -195,9 +195,9 @@ def _decisive_lines(result: Result, width: int) -> list[Text]:
     first.append(plain(sentence.reason, 600), style="default")
     most = -(-_WIDE // width)  # of a line on a terminal narrower than usual
     lines = [Text(plain(result["name"], 120), style="bold"), first]
-    for name, text in _named_lines(result, width * most - 2 * _NAME).items():
+    for name, text in _named_lines(result, width * max(most, 2) - 2 * _NAME).items():
         lines.append(Text(f"{name:<{_NAME}}", style="dim").append(text, style="default"))
-    two = (1, 4, 9, 10)  # lines that may take two rows: verdict, Run, Step, Fastest
+    two = (1, 4, 8, 9, 10)  # lines that may take two rows: verdict, Run, Change, Step, Fastest
     return [_clipped(line, width, 2 if i in two else most) for i, line in enumerate(lines)]
 
 

@@ -158,8 +158,8 @@ def assumed(n: int, names: str) -> str:
 
 def change(row: FixRow, most: int = 1200) -> str:
     """A change in one line: what, the verdict with it, likely days, dollars, MFU and what is still
-    missed; where the line has more than `most` characters, what stands in brackets is left out, and
-    then the words of the change are cut."""
+    missed; where the line has more than `most` characters, what stands in brackets is left out,
+    then the figures of what is missed, and then the words of the change are cut."""
     likely = row["likely"]
     parts = [
         days(likely["days"]) if likely["days"] is not None else "",
@@ -167,14 +167,19 @@ def change(row: FixRow, most: int = 1200) -> str:
         f"MFU {share(row['mfu_shown'])}" if row.get("mfu_shown") is not None else "",
     ]
     figures = ", ".join(part for part in parts if part)
-    after = f" → {VERDICTS[row['verdict']].name.lower()}: {figures}"
-    if row["missed"]:
-        still = [text.partition(",")[0].partition(";")[0] for text in row["missed"]]
-        after += f"; still missed: {', '.join(still)}"
-    words, room = row["change"], max(most - len(after), 24)
-    if len(words) > room:
+    words, after = row["change"], f" → {VERDICTS[row['verdict']].name.lower()}: {figures}"
+    missed = [re.split(r", |; | \(", text)[0] for text in row["missed"]]
+    still = _still(missed)
+    if len(words + after + still) > most:
         words = re.sub(r" \([^()]*\)", "", words)
-    return plain(words, room) + after
+    if len(words + after + still) > most:
+        still = _still([text.partition(":")[0] for text in missed])
+    return plain(words, max(most - len(after + still), 24)) + after + still
+
+
+def _still(missed: list[str]) -> str:
+    """What a change leaves missed."""
+    return f"; still missed: {', '.join(missed)}" if missed else ""
 
 
 def tried(n: int, floor: float, best: str) -> str:

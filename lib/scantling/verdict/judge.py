@@ -107,8 +107,8 @@ def senseless(assessment: Assessment) -> list[Reason]:
     believed = is_pretraining_on_nodes(assessment) and not is_slow_by_choice(assessment)
     if slow and best is not None and believed and not is_slow_by_pins(assessment, best.mfu):
         text = (
-            f"MFU {share(assessment.mfu)} is less than a tenth of the best that is published for "
-            f"this chip, {share(best.mfu)} ({best.run}); {limit.why}"
+            f"MFU {share(assessment.mfu)} (attention in full) is less than a tenth of the best "
+            f"that is published for this chip, {share(best.mfu)} ({best.run}); {limit.why}"
         )
         reasons.append(_senseless("mfu", text))
     return reasons

@@ -196,7 +196,10 @@ def tight(assessment: Assessment) -> Iterator[str]:
         else:
             other = fullest.alternative(row)
             line += f"; the fastest plan below {safe} ({other.plan}) has {other.apart}"
-            if fullest.search.run_by_none(np.array([row]))[0]:
+            by_none = fullest.search.run_by_none(np.array([row, fullest.row]))
+            if other.longer < 0:
+                line += f"; not chosen: {fullest.search.why_passed_over(row, fullest.row)}"
+            elif by_none[0] > by_none[1]:
                 line += ", and no framework with a launch kit runs it"
     yield line
 

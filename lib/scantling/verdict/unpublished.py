@@ -93,9 +93,9 @@ def _beyond_record(chosen: Chosen, record: Best) -> Iterator[str]:
     times = _over_record(chosen, record)
     if times > 1:
         line = (
-            f"untried: {percent(times * record.mfu)} of the peak would be more than anybody has "
-            f"published for this device, precision and kind of model: {percent(record.mfu)} "
-            f"({record.run}; {record.source})"
+            f"untried: MFU {percent(times * record.mfu)} (attention in full) would be more than "
+            "anybody has published for this device, precision and kind of model: "
+            f"{percent(record.mfu)} ({record.run}; {record.source})"
         )
         yield line + WIDER if times > ROOM else line
 
