@@ -30,7 +30,7 @@ from scantling.physics.collectives import COLLECTIVES, volume
 from scantling.physics.constants import gather
 from scantling.physics.learned import Learned, Marks, Weighed, fewer, fitted, priors
 from scantling.physics.memory.chance import spread
-from scantling.physics.step import rates, step_time
+from scantling.physics.step import causal_share, rates, step_time
 
 from .collective_points import NAMES
 from .constant import Moved, moved
@@ -352,10 +352,14 @@ def odd_rows(points: Sequence[Point], weight: Weighed) -> list[Odd]:
 
 
 def charted(point: Point) -> dict[str, Any]:
-    """A measured step as charts show it."""
+    """A measured step as charts show it, its MFU by both counts of attention."""
     mfu = one(rates(point.case, point.measured_s or nan)[2])
-    count = int(one(devices(point.case.plan)))
-    return {"devices": count, "step_s": figure(point.measured_s), "mfu": figure(mfu)}
+    return {
+        "devices": int(one(devices(point.case.plan))),
+        "step_s": figure(point.measured_s),
+        "mfu": figure(mfu),
+        "mfu_causal": figure(mfu * one(causal_share(point.case))),
+    }
 
 
 def of_peaks(points: Sequence[Point]) -> tuple[dict[str, Any], dict[str, Moved]]:

@@ -18,8 +18,6 @@ from scantling.base.records import at as at, of_quantity as of_quantity
 from scantling.base.show import is_number, scalar, share as share, shown
 from scantling.verdict.result import FigureKey, HeadlineKey
 
-# heads a column of MFUs beside a headline that may count attention as causal masks leave it
-IN_FULL = "MFU, full attention"
 # figures of a run, which a plan that does not fit has none of
 OF_A_RUN: tuple[FigureKey, ...] = (
     "days",

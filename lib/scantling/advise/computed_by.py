@@ -353,7 +353,11 @@ _SOURCES = (
     Source(bands.band, figures=("step_s_low", "step_s_high")),
     Source(
         bands.without_single_source,
-        parts=("without_single_source.step_s", "without_single_source.mfu"),
+        parts=(
+            "without_single_source.step_s",
+            "without_single_source.mfu",
+            "without_single_source.mfu_shown",
+        ),
     ),
     Source(
         bands.nearest_runs,
@@ -361,6 +365,8 @@ _SOURCES = (
             "nearest_runs.devices",
             "nearest_runs.mfu",
             "nearest_runs.mfu_predicted",
+            "nearest_runs.mfu_shown",
+            "nearest_runs.predicted_shown",
             "nearest_runs.distance",
         ),
     ),
@@ -494,6 +500,7 @@ _SOURCES = (
         figures=("tokens_per_s_per_device", "model_tflops_per_device", "mfu"),
         parts=("candidates.mfu", "phases.mfu"),
     ),
+    Source(step.counted_share, parts=("candidates.mfu_shown", "phases.mfu_shown")),
     Source(step.hardware_share, figures=("hfu",)),
     Source(step.layer_parts, parts=("step_breakdown_s.recompute",)),
     Source(step.optimizer_s, parts=("step_breakdown_s.optimizer",)),
@@ -580,6 +587,7 @@ _SOURCES = (
             "measured_here.steps.points.devices",
             "measured_here.steps.points.step_s",
             "measured_here.steps.points.mfu",
+            "measured_here.steps.points.mfu_shown",
         ),
     ),
     Source(numbers.days, figures=("days", "days_low", "days_high")),

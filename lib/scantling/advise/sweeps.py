@@ -8,7 +8,7 @@ out.
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from time import perf_counter
 from typing import Any
 
@@ -29,6 +29,9 @@ from ..verdict.result import FigureName
 KEYS: tuple[FigureName, ...] = (
     "step_s",
     "mfu",
+    "mfu_causal",
+    "mfu_shown",
+    "mfu_basis",
     "days",
     "cost_usd",
     "likely",
@@ -73,6 +76,21 @@ def cell(
         memory_share=assessment.memory_share,
         why=assessment.missed[0].text if assessment.missed else "",
     )
+
+
+def mfu_bases(cells: Iterable[Cell]) -> set[str]:
+    """How the MFU that is shown counts attention in these cells: "full", "causal" or both."""
+    return {c.figures["mfu_basis"] for c in cells if c.figures.get("mfu_basis")}
+
+
+def in_one_convention(cells: Sequence[Cell]) -> list[Cell]:
+    """Cells whose MFU is shown in one convention: that of all where they have one, else attention
+    counted as causal masks leave it."""
+    if len(mfu_bases(cells)) < 2:
+        return [*cells]
+    return [
+        replace(c, figures=c.figures | {"mfu_shown": c.figures.get("mfu_causal")}) for c in cells
+    ]
 
 
 def _changed(design: Design, changes: Row) -> Design:

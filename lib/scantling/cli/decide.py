@@ -164,7 +164,10 @@ def sweep(
         return
 
     out = console()
-    print_rows(out, [_swept_row(list(axes), cell) for cell in cells])
+    shown = sweeps.in_one_convention(cells)
+    print_rows(out, [_swept_row(list(axes), cell) for cell in shown])
+    if len(sweeps.mfu_bases(cells)) == 2:
+        out.print("MFU counts attention as causal masks leave it")
     for c in cells:
         if c.verdict in ("refused", "impossible"):
             out.print(f"· {', '.join(map(str, c.at))}: {c.why}")
@@ -181,7 +184,7 @@ def _swept_row(axes: Sequence[str], cell: sweeps.Cell) -> dict[str, str]:
     likely = figures["likely"] or dict.fromkeys(("days", "cost_usd"))
     return {axis.rpartition(".")[2]: str(value) for axis, value in zip(axes, cell.at)} | {
         "verdict": verdict,
-        "MFU": share(figures["mfu"]),
+        "MFU": share(figures["mfu_shown"]),
         "step": seconds(figures["step_s"]),
         "likely days": days(likely["days"]),
         "likely cost": usd(likely["cost_usd"]),

@@ -178,13 +178,13 @@ PLAN = (
 )
 FIGURES = {
     "step_s": "step_s",
-    "mfu": "mfu",
+    "mfu_shown": "mfu_shown",
     "memory_bytes": "memory_bytes.total",
     "oom_probability": "oom_probability",
 }
 HEADS = {
     "step_s": "step",
-    "mfu": "MFU",
+    "mfu_shown": "MFU",
     "memory_bytes": "memory",
     "oom_probability": "runs\nout",
     "micro_batch": "micro\nbatch",

@@ -256,9 +256,7 @@ def _sections(result: Result, width: int, short: bool) -> Iterator[Text]:
         "Avoid": map(avoid, result["avoid"]),
         "Why this plan": (row["text"] for row in result["why"]),
         "Global batch": result["batch"].get("lines", ()),
-        "Nearest published runs": (
-            _run(run, result["mfu_basis"]) for run in result["nearest_runs"][:5]
-        ),
+        "Nearest published runs": map(_run, result["nearest_runs"][:5]),
     }
     for heading, section_lines in sections.items():
         lines = [Text(f"· {plain(line, 600)}") for line in section_lines]
@@ -395,12 +393,9 @@ def _without_remarks(change: str) -> str:
     return change if "peak" in change else change.partition(" (")[0]
 
 
-def _run(run: NearRun, basis: str) -> str:
-    """A published run on one line; runs are counted with attention in full, which is said where the
-    design's own MFU is not."""
+def _run(run: NearRun) -> str:
+    """A published run on one line."""
     devices = f"{run['devices']:,} devices" if run["devices"] else ""
-    mfu = f"MFU {share(run['mfu'])}" if run["mfu"] else ""
-    if mfu and basis == "causal":
-        mfu += " (attention in full)"
+    mfu = f"MFU {share(run['mfu_shown'])}" if run["mfu_shown"] else ""
     parts = (run["model"], run["accelerator"], devices, run["plan"], mfu, run["source"])
     return " · ".join(part for part in parts if part)

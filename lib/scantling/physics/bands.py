@@ -27,7 +27,7 @@ from ..catalogue.words import PRECISIONS, RECOMPUTES
 from .cases import Cases
 from .constants import calibration, gather, shipped_offsets
 from .named import Offsets
-from .step import rates, step_time
+from .step import counted_share, rates, step_time
 
 # seconds below which a step is small: what the host does shows
 SMALL_STEP_S = 0.5
@@ -207,16 +207,17 @@ class WithoutLoneSources(TypedDict):
     single_source: list[str]  # the names that have such
     step_s: float
     mfu: float
+    mfu_shown: float  # as the headline counts attention
 
 
 def without_single_source(
-    c: Cases, *, chip: str = "", family: str = "", stack: str = ""
+    c: Cases, *, chip: str = "", family: str = "", stack: str = "", basis: str = "full"
 ) -> WithoutLoneSources | None:
     """The step of one case without the constants that one source alone supports; None where there
     are none.
 
     The stack's (and a chip's) own offsets are replaced by what all runs share, as the validation
-    page does for its headline.
+    page does for its headline. `basis`: how `mfu_shown` counts attention, "full" or "causal".
     """
     stack = canonical(stack, family_of(family).modern) or ""
     names = {"stack": stack, "chip": chip}
@@ -228,7 +229,13 @@ def without_single_source(
     )
     case = replace(c, constants=replace(shared, memory=c.constants.memory))
     seconds = step_time(case).total
-    return {"single_source": alone, "step_s": float(seconds), "mfu": float(rates(case, seconds)[2])}
+    mfu = rates(case, seconds)[2]
+    return {
+        "single_source": alone,
+        "step_s": float(seconds),
+        "mfu": float(mfu),
+        "mfu_shown": float(mfu * counted_share(case, basis)),
+    }
 
 
 def wider(
@@ -365,18 +372,28 @@ class NearRun(TypedDict):
     devices: int
     mfu: float  # measured
     mfu_predicted: float
+    mfu_shown: float  # measured, as the headline counts attention
+    predicted_shown: float
     distance: float
     differs: str
 
 
 def nearest_runs(
-    case: Cases, n: int = 5, *, chip: str = "", family: str = "", stack: str = ""
+    case: Cases,
+    n: int = 5,
+    *,
+    chip: str = "",
+    family: str = "",
+    stack: str = "",
+    basis: str = "full",
 ) -> list[NearRun]:
     """The `n` published runs nearest to one case, with how they differ.
 
     Distance: weighted base-2 logs of size, scale and layout, plus fixed amounts for another chip,
     family or stack; at most two rows of one source. `mfu` is the measured one in the convention of
-    this kit, `mfu_predicted` what the kit says of that run from a fit without its family.
+    this kit, `mfu_predicted` what the kit says of that run from a fit without its family, attention
+    in full; `mfu_shown` and `predicted_shown` the same with attention counted by `basis`, "full" or
+    "causal", at that run's own length.
     """
     rows, columns = _published()
     here = {k: float(np.ravel(v)[0]) for k, v in conditions(case).items()}
@@ -397,6 +414,8 @@ def nearest_runs(
         row = rows[i]
         taken[row["source"]] += 1
         if taken[row["source"]] <= FROM_ONE_SOURCE and len(nearest) < n:
+            measured, predicted = float(row["mfu"]), float(row["mfu_predicted"])
+            counted = float(row["causal_share"]) if basis == "causal" else 1.0
             nearest.append(
                 {
                     "id": row["id"],
@@ -407,8 +426,10 @@ def nearest_runs(
                     "source": row["source"],
                     "locator": row["locator"],
                     "devices": int(float(row["n_devices"])),
-                    "mfu": float(row["mfu"]),
-                    "mfu_predicted": float(row["mfu_predicted"]),
+                    "mfu": measured,
+                    "mfu_predicted": predicted,
+                    "mfu_shown": measured * counted,
+                    "predicted_shown": predicted * counted,
                     "distance": round(float(far[i]), 2),
                     "differs": _differs({k: columns[k][i] for k in FAR}, here, row, chip, stack),
                 }

@@ -35,6 +35,7 @@ AXES = ("tp", "cp", "ep", "dp", "pp")
 PARTS = STEP_PARTS
 # devices from which an ordinary site loses more, and the doublings over which that was seen
 WIDE_DEVICES, WIDE_DOUBLINGS = 1024, 2
+CAUSAL_FROM = 0.1  # share of the full count by which the causal one differs where it leads
 # parameters of a layer: two norms, queries with keys and values, output, gate with up, down
 TENSORS = 6
 
@@ -500,6 +501,32 @@ def rates(c: Cases, step_s: Column) -> tuple[Column, Column, Column]:
     f = flops_per_token(c.shape, c.attended)
     flops = tokens_per_s * (f.total + f.mtp)
     return tokens_per_s, flops, flops / c.chip.linear_flops
+
+
+def causal_share(c: Cases) -> Column:
+    """Share of the FLOPs of the full count that a causal mask leaves, that is causal MFU / MFU:
+    of the scores and values of attention those of the keys that a query sees.
+
+    DeepSeek-V3 (arXiv 2412.19437) and Megatron-Bridge print MFU so; the PaLM count
+    (arXiv 2204.02311, appendix B) has attention in full.
+    """
+    f = flops_per_token(c.shape, c.attended)
+    masked = f.attention_scores * (1 - compute.keys_seen(c) / c.attended)
+    return 1 - masked / (f.total + f.mtp)
+
+
+def mfu_basis(c: Cases) -> str:
+    """How the MFU that leads counts attention, in cases of one model and length: "causal" where the
+    mask leaves nine tenths of the FLOPs or less, "full" elsewhere.
+
+    Under long or windowed contexts the full count holds work that nobody does and may pass 1.
+    """
+    return "causal" if np.all(causal_share(c) <= 1 - CAUSAL_FROM) else "full"
+
+
+def counted_share(c: Cases, basis: str) -> Column:
+    """Share of the FLOPs of the full count that an MFU of this basis ("full", "causal") counts."""
+    return causal_share(c) if basis == "causal" else 1.0
 
 
 def hardware_share(c: Cases) -> Column:

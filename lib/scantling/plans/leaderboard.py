@@ -18,7 +18,7 @@ from ..physics.gather import situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import ZONES, zone
 from ..physics.recompute import modules_of_bits
-from ..physics.step import rates
+from ..physics.step import counted_share, mfu_basis, rates
 from .evaluate import Counts, Search, added
 from .plan_names import named
 from .prepare import prepare
@@ -140,12 +140,14 @@ def listed(
     step_s, memory = search.step_s[rows], search.total_bytes[rows]
     situation = search.situation
     phase = situation.phase
-    tokens, _, mfu = rates(situation.cases(plan), step_s)
+    cases = situation.cases(plan)
+    tokens, _, mfu = rates(cases, step_s)
     figures = {
         "devices_used": np.asarray(devices(plan)).astype(int),
         "step_s": step_s,
         "tokens_per_s_per_device": tokens,
         "mfu": mfu,
+        "mfu_shown": mfu * counted_share(cases, mfu_basis(cases)),
         "memory_bytes": memory,
         "practised": search.practised[rows],
         "oom_probability": oom_probability(memory, search.capacity, spread_of(situation, plan)),

@@ -26,10 +26,9 @@ from ..physics import bands, layout
 from ..physics.block_kinds import by_kind
 from ..physics.cases import WEIGHT_BYTES, Cases, devices
 from ..physics.communication import communication
-from ..physics.compute import keys_seen
 from ..physics.memory.chance import MEASURED_SPREAD, oom_probability
 from ..physics.memory.peak import memory, memory_by_stage
-from ..physics.step import hardware_share, rates, step_time
+from ..physics.step import causal_share, counted_share, hardware_share, mfu_basis, rates, step_time
 from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
 from ..plans.plan_names import PlanRow
@@ -39,7 +38,6 @@ from .result import PhaseRow, Promise, Result
 from .unpublished import untried
 
 CANDIDATES = 200
-CAUSAL_FROM = 0.1  # share of the full count by which the causal one differs where it leads
 # factor on both half widths of the band for a plan of a kind that nobody has published
 UNTRIED = 1.5
 MEASURED_SPEEDS = {"step_s", "mfu", "tokens_per_s_per_device"}
@@ -271,14 +269,13 @@ def utilisation(chosen: Chosen, step_s: float) -> Utilisation:
     case = chosen.case
     tokens, flops, mfu = rates(case, step_s)
     per_token = flops_per_token(case.shape, case.attended)
-    masked = per_token.attention_scores * (1 - keys_seen(case) / case.attended)
     chip = chosen.search.situation.resolved.cluster.accelerator
     total = per_token.total + per_token.mtp
     return Utilisation(
         tokens_per_s_per_device=float(tokens),
         model_tflops_per_device=float(flops / TERA),
         mfu=float(mfu),
-        mfu_causal=float(mfu * (total - masked) / total),
+        mfu_causal=float(mfu * causal_share(case)),
         mfu_bf16_peak=float(flops / chip.half_flops),
         hfu=float(mfu * hardware_share(case)),
         flops_per_token=float(total),
@@ -408,14 +405,10 @@ def band_tier(resolved: Resolved) -> str:
 
 
 def headline_mfu(chosen: Chosen, use: Utilisation, slow: float, fast: float) -> HeadlineMfu:
-    """The MFU that leads, its band, its count of attention ("full" or "causal") and its
-    denominator; `slow` and `fast`: speed at the ends of the band over that of the estimate.
-
-    Causal where the two differ by a tenth of the full count or more: under long or windowed
-    contexts the full count holds work that nobody does and may pass 1.
-    """
-    causal = use.mfu_causal <= (1 - CAUSAL_FROM) * use.mfu
-    mfu = use.mfu_causal if causal else use.mfu
+    """The MFU that leads, its band, its count of attention (`mfu_basis`) and its denominator;
+    `slow` and `fast`: speed at the ends of the band over that of the estimate."""
+    basis = mfu_basis(chosen.case)
+    mfu = use.mfu_causal if basis == "causal" else use.mfu
     chip = chosen.search.situation.resolved.cluster.accelerator
     precision = chosen.phase.precision
     peak = chip.peak_flops(precision) / TERA
@@ -423,7 +416,7 @@ def headline_mfu(chosen: Chosen, use: Utilisation, slow: float, fast: float) -> 
         mfu_shown=mfu,
         mfu_shown_low=mfu * slow,
         mfu_shown_high=_upper_end(mfu, fast),
-        mfu_basis="causal" if causal else "full",
+        mfu_basis=basis,
         mfu_denominator=f"{peak:,.0f} TFLOP/s, the dense {precision} peak of {chip.name}",
     )
 
@@ -478,6 +471,7 @@ def tables(assessment: Assessment) -> Result:
     layers = [row["layers"] for row in stages]
     chip = resolved.cluster.accelerator
     stack = resolved.stack or ""
+    basis = assessment.mfu_basis
     return {
         "memory_by_stage": stages,
         "hidden_s": {name: float(axis.hidden_s) for name, axis in chosen.step.axes.items()},
@@ -489,7 +483,9 @@ def tables(assessment: Assessment) -> Result:
         "search_seconds": search.counts["seconds"],
         "endurance": endurance_figures(assessment.endurance),
         "cost": None if money is None else cost_figures(money),
-        "nearest_runs": bands.nearest_runs(case, chip=chip.id, family=chip.family, stack=stack),
+        "nearest_runs": bands.nearest_runs(
+            case, chip=chip.id, family=chip.family, stack=stack, basis=basis
+        ),
         "measured_here": _measured_here(assessment),
         "missed": [
             {
@@ -501,7 +497,7 @@ def tables(assessment: Assessment) -> Result:
             }
             for m in assessment.missed
         ],
-        "phases": [_phase(one) for one in assessment.phases],
+        "phases": [_phase(one, basis) for one in assessment.phases],
         "accelerator": chip.id,
         "devices": resolved.cluster.devices,
         "stack": resolved.stack,
@@ -510,7 +506,7 @@ def tables(assessment: Assessment) -> Result:
         "blocks": by_kind(case),
         "measured": dict(resolved.measured),
         "without_single_source": bands.without_single_source(
-            case, chip=chip.id, family=chip.family, stack=stack
+            case, chip=chip.id, family=chip.family, stack=stack, basis=basis
         ),
         "assumed": [a.row() for a in assessment.assumed],
     }
@@ -525,11 +521,24 @@ def _measured_here(assessment: Assessment) -> dict[str, Any] | None:
     chosen = assessment.chosen
     unmeasured = [chosen.step_s * end for end in bands.ends(widening(chosen))]
     planned = as_logged(assessment.endurance.badput)
-    return {**calibration.as_json(), "usual_s": unmeasured, "planned": planned}
+    here = calibration.as_json()
+    points = here["steps"].get("points", [])
+    steps = here["steps"] | {"points": [_shown(point, assessment) for point in points]}
+    return here | {"steps": steps, "usual_s": unmeasured, "planned": planned}
 
 
-def _phase(one: Chosen) -> PhaseRow:
-    """A phase in a line of a table."""
+def _shown(point: dict[str, Any], assessment: Assessment) -> dict[str, Any]:
+    """A measured step with its MFU as the headline counts attention; a file that does not hold the
+    causal one has it by the share of this design."""
+    if assessment.mfu_basis == "full":
+        return point | {"mfu_shown": point["mfu"]}
+    share = assessment.mfu_causal / assessment.mfu
+    return point | {"mfu_shown": point.get("mfu_causal", point["mfu"] * share)}
+
+
+def _phase(one: Chosen, basis: str) -> PhaseRow:
+    """A phase in a line of a table; its MFU also as the headline counts attention."""
+    mfu = utilisation(one, one.step_s).mfu
     return {
         "name": one.phase.name,
         "tokens": one.phase.tokens,
@@ -538,7 +547,8 @@ def _phase(one: Chosen) -> PhaseRow:
         "plan": one.plan,
         "step_s": one.step_s,
         "memory_bytes": float(one.memory.total),
-        "mfu": utilisation(one, one.step_s).mfu,
+        "mfu": mfu,
+        "mfu_shown": float(mfu * counted_share(one.case, basis)),
     }
 
 

@@ -51,6 +51,7 @@ class PhaseRow(TypedDict):
     step_s: float
     memory_bytes: float
     mfu: float
+    mfu_shown: float
 
 
 class Avoid(TypedDict):

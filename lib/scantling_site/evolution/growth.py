@@ -120,7 +120,7 @@ def _more(now: Site, then: Site, wider: Site | None, extra: ExtraTokens) -> tupl
         figure("speed with the batch grown as well", "ratio", 1.0, ratio),
         figure("tokens that such a batch costs", "ratio", 1.0, 1 + extra.low),
         step_figure(now, then),
-        figure("MFU", "share", now.a.mfu, then.a.mfu),
+        figure("MFU", "share", now.a.mfu_shown, then.a.mfu_shown),
         figure("goodput", "share", now.e.goodput, then.e.goodput),
         figure("time between failures", "s", now.e.mtbf_s, then.e.mtbf_s),
         figure("micro-batches a replica", "count", now.plan["grad_accum"], then.plan["grad_accum"]),

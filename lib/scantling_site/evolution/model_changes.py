@@ -199,7 +199,7 @@ def longer(b: Base, k: int) -> Change | None:
                 float(now.chosen.step.cp),
                 float(then.chosen.step.cp),
             ),
-            figure("MFU", "share", now.a.mfu, then.a.mfu),
+            figure("MFU", "share", now.a.mfu_shown, then.a.mfu_shown),
             memory_figure(now, then),
         ),
         breaks=breaks,

@@ -271,7 +271,7 @@ def compute_plane(s: Site) -> Plane:
         figures={
             "step_s": s.step_s,
             "micro_batches": s.micro_batches,
-            "mfu": s.a.mfu,
+            "mfu": s.a.mfu_shown,
             "model_tflops": s.a.model_tflops_per_device * s.used,
             "memory_bytes_per_device": s.a.memory_bytes["total"],
         },

@@ -39,8 +39,8 @@ def slower_than_estimated(s: Site) -> Trouble | None:
         days=days,
         usd=s.run.usd(days),
         evidence=(
-            f"MFU {a.mfu:.1%}, 80 % band {a.mfu_low:.1%} to {a.mfu_high:.1%}; at the low edge the "
-            f"run takes {days_of_step(s, high):.1f} days longer"
+            f"MFU {a.mfu_shown:.1%}, 80 % band {a.mfu_shown_low:.1%} to {a.mfu_shown_high:.1%}; at "
+            f"the low edge the run takes {days_of_step(s, high):.1f} days longer"
         ),
         mitigation=(
             "time twenty steps of this plan on one replica before signing and put the mean into "

@@ -74,7 +74,7 @@ def pace_alerts(s: Site) -> Iterator[Alert]:
         why="the temperature alone moves it by 1 to 2 % (Llama 3, s3.3.4)",
     )
     yield Alert(
-        metric="MFU",
+        metric="MFU, attention counted in full",
         board="job",
         normal=s.a.mfu,
         threshold=s.a.mfu_low,
@@ -83,7 +83,7 @@ def pace_alerts(s: Site) -> Iterator[Alert]:
         for_s=HOUR_S,
         level="ticket",
         action="creeping step time",
-        why="lower edge of the band",
+        why="lower edge of the band; frameworks print MFU so",
     )
 
 

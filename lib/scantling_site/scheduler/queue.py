@@ -94,14 +94,14 @@ def queue(s: Site, topology: Adjacency) -> Queue:
         node_down=down,
         chain=chain,
         useful=useful,
-        useful_of_peak=useful * s.a.mfu,
+        useful_of_peak=useful * s.a.mfu_shown,
         lines=(
             f"taking the whole cluster from others waits {waits[-1]['wait_in_mean_jobs']:.1f} of "
             f"their mean run times with no preemption, {waits[2]['wait_in_mean_jobs']:.1f} for "
             "half of it; with preemption after 2 h at most that",
             f"a node is in repair {down:.2%} of the time; of blocks of "
             f"{several(worst['block_nodes'], 'node')} {worst['whole']:.1%} are whole",
-            f"{useful:.1%} of the paid device time trains, at {s.a.mfu:.1%} of the peak",
+            f"{useful:.1%} of the paid device time trains, at {s.a.mfu_shown:.1%} of the peak",
         ),
     )
 

@@ -26,7 +26,7 @@ from scantling.physics.bands import conditions, mechanisms, wider
 from scantling.physics.cases import devices
 from scantling.physics.constants import PRIORS, Constants, efforts, gather
 from scantling.physics.memory import constants as memory_constants
-from scantling.physics.step import rates, step_time
+from scantling.physics.step import causal_share, rates, step_time
 from scantling.runs import scores
 from scantling.runs.frames import table_of
 from scantling.runs.normalise import normalise
@@ -386,6 +386,7 @@ def write_conditions(table, foretold, path) -> None:
             ],
             "mfu": np.round(share * np.exp(table.log_measured), 4),
             "mfu_predicted": np.round(share * np.exp(foretold), 4),
+            "causal_share": np.round(causal_share(c), 4),
             "source": f.source,
             "locator": f.locator,
         }

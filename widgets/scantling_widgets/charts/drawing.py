@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scantling.advise.comparison import Comparison
-from scantling.advise.sweeps import Cell
+from scantling.advise.sweeps import Cell, in_one_convention
 from scantling.base.errors import DesignError
 
 from ..quantity_texts import plain
@@ -27,7 +27,7 @@ def chart(
 
     A search : its fastest plans by memory and step time, those that no other beats on both joined.
     A sweep : over one input a line, over two a map with the edge of what is feasible; `key`:
-    likely.days, step_s, mfu, likely.cost_usd or goodput; `names`: of the inputs.
+    likely.days, step_s, mfu_shown, mfu, likely.cost_usd or goodput; `names`: of the inputs.
     A comparison : a bar a design for each figure that differs.
     Raises DesignError for another result and another key.
     """
@@ -39,7 +39,7 @@ def chart(
         raise DesignError("key", key, KEYS)
     if not result or not isinstance(result, list):
         raise DesignError("chart", type(result).__name__, "what search, sweep or compare returned")
-    return _sweep(result, key, names)
+    return _sweep(in_one_convention(result), key, names)
 
 
 def _search(table: Mapping[str, Sequence[Any]]) -> alt.TopLevelMixin:

@@ -19,7 +19,7 @@ _HERE = "this design"
 
 
 def _evidence_rows(figures: Facts) -> Data:
-    if figure(figures, "mfu") is None:
+    if figure(figures, "mfu_shown") is None:
         return {"runs": []}
     runs = figures.get("nearest_runs") or []
     names = _names(runs)
@@ -29,12 +29,12 @@ def _evidence_rows(figures: Facts) -> Data:
         "here": [
             {
                 "run": _HERE,
-                "mfu": figures["mfu"],
-                "low": figures["mfu_low"],
-                "high": figures["mfu_high"],
-                "text": share(figures["mfu"]),
-                "says": f"predicted {share(figures['mfu'])}, band "
-                f"{band_of(figures, 'mfu') or 'none'}",
+                "mfu": figures["mfu_shown"],
+                "low": figures["mfu_shown_low"],
+                "high": figures["mfu_shown_high"],
+                "text": share(figures["mfu_shown"]),
+                "says": f"predicted {share(figures['mfu_shown'])}, band "
+                f"{band_of(figures, 'mfu_shown') or 'none'}",
             }
         ],
         "runs": [_published(run, name) for run, name in zip(runs, names)],
@@ -54,18 +54,18 @@ def _published(run: Mapping[str, Any], name: str) -> Row:
     differs = run.get("differs") or "nothing that is known"
     return {
         "run": name,
-        "mfu": run["mfu"],
-        "text": share(run["mfu"]),
-        "says": f"{run['id']}: {share(run['mfu'])}; {run['plan']}; differences: {differs}; "
+        "mfu": run["mfu_shown"],
+        "text": share(run["mfu_shown"]),
+        "says": f"{run['id']}: {share(run['mfu_shown'])}; {run['plan']}; differences: {differs}; "
         f"{run['source']}",
     }
 
 
 def _measured(point: Mapping[str, Any]) -> Row:
-    devices, mfu = f"{point['devices']:,} devices", share(point["mfu"])
+    devices, mfu = f"{point['devices']:,} devices", share(point["mfu_shown"])
     return {
         "run": f"measured here, {devices}",
-        "mfu": point["mfu"],
+        "mfu": point["mfu_shown"],
         "text": mfu,
         "says": f"measured here on {devices}: MFU {mfu}, {seconds(point['step_s'])} a step",
     }

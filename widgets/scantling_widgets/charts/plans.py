@@ -157,7 +157,7 @@ def _point(pick: int, devices: int, figures: Facts) -> Row:
         "days": likely["days"],
         "usd": likely["cost_usd"],
         "says": f"{devices:,} devices, likely: {days(likely['days'])}, {usd(likely['cost_usd'])}, "
-        f"MFU {share(figures['mfu'])}, {figures['verdict'].replace('-', ' ')}",
+        f"MFU {share(figures['mfu_shown'])}, {figures['verdict'].replace('-', ' ')}",
         "devices": f"{devices:,}",
         "stands": "feasible" if met(figures["verdict"]) else "missed",
         "pick": pick,
@@ -263,7 +263,7 @@ frontier = Figure(
 
 
 # ---------------------------------------------------------------- what moves the result
-MOVED = ("likely.days", "step_s", "mfu", "likely.cost_usd", "goodput")
+MOVED = ("likely.days", "step_s", "mfu_shown", "likely.cost_usd", "goodput")
 
 
 def _tornado_rows(

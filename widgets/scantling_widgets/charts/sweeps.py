@@ -16,7 +16,7 @@ from .palette import ACCENT, MISSED, OVER, SECOND
 from .plans import MOVED, constraint_legend
 from .theme import hatch, layered, over, tip
 
-KEYS = MOVED  # what a sweep can show
+KEYS = (*MOVED, "mfu")  # what a sweep can show; mfu: attention in full whatever leads
 _SHORT = {"over": "memory", "impossible": "impossible", "refused": "not legal"}
 _HUES = ["#2b83ba", "#fff3c4"]
 

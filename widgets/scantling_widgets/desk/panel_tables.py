@@ -6,7 +6,6 @@ from dataclasses import field
 from scantling.base.records import Lines, record
 
 from ..charts.endurance import LADDER_SIZES
-from ..quantity_texts import IN_FULL
 
 
 @record
@@ -126,7 +125,7 @@ PLANS = TableSpec(
     # what decides stands in front: on a narrow screen the axes are what scrolls
     names=(
         "step_s",
-        "mfu",
+        "mfu_shown",
         "memory_bytes",
         "tp",
         "cp",
@@ -142,9 +141,9 @@ PLANS = TableSpec(
         "devices_used",
     ),
     left=("rank", "sharding", "schedule", "recompute"),
-    labels={"rank": "Use", "mfu": IN_FULL},
+    labels={"rank": "Use"},
     prefix="candidates.",
-    opens=("step_s", "mfu", "memory_bytes", "devices_used"),
+    opens=("step_s", "mfu_shown", "memory_bytes", "devices_used"),
     action="Use this plan",
     empty="No plan is legal and fits.",
 )
@@ -210,14 +209,14 @@ DEVICE_COUNTS = TableSpec(
         "devices",
         "likely.days",
         "likely.cost_usd",
-        "mfu",
+        "mfu_shown",
         "devices_used",
         "goodput",
         "verdict",
     ),
     left=("devices",),
-    labels={"devices": "Devices", "mfu": IN_FULL},
-    opens=("devices_used", "mfu", "likely.days", "likely.cost_usd", "goodput", "verdict"),
+    labels={"devices": "Devices"},
+    opens=("devices_used", "mfu_shown", "likely.days", "likely.cost_usd", "goodput", "verdict"),
     action="Use this many devices",
     empty="Not swept yet.",
 )
@@ -289,8 +288,8 @@ NEAREST_RUNS = TableSpec(
     label="Nearest published runs",
     names=(
         "model",
-        "mfu",
-        "mfu_predicted",
+        "mfu_shown",
+        "predicted_shown",
         "accelerator",
         "devices",
         "stack",
@@ -299,10 +298,9 @@ NEAREST_RUNS = TableSpec(
         "source",
     ),
     left=("model", "accelerator", "stack", "plan", "differs", "source"),
-    labels={"mfu": IN_FULL},
     wrap=("plan", "source", "differs"),
     prefix="nearest_runs.",
-    opens=("mfu", "mfu_predicted"),
+    opens=("mfu_shown", "predicted_shown"),
     empty="No published run is near this design.",
 )
 ASSUMED = TableSpec(

@@ -180,8 +180,9 @@ def _in_figures(result: Assessment) -> str:
     plan = result.plan or {}
     degrees = " · ".join(f"{name} {plan[name]}" for name in ("tp", "pp", "dp", "micro_batch"))
     return (
-        f"{days} on {result.devices_used:,} devices, MFU {percent(result.mfu)} (80 % band "
-        f"{percent(result.mfu_low)} to {percent(result.mfu_high)}). The plan: {degrees}."
+        f"{days} on {result.devices_used:,} devices, MFU {percent(result.mfu_shown)} (80 % "
+        f"band {percent(result.mfu_shown_low)} to {percent(result.mfu_shown_high)}). The plan: "
+        f"{degrees}."
     )
 
 

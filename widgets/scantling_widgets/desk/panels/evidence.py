@@ -53,7 +53,8 @@ class Evidence(Panel):
     def draw(self) -> None:
         figures = self.figures
         self.text.value = (
-            f"<p>MFU <b>{show('mfu', figures['mfu'])}</b>, band {band_of(figures, 'mfu')} "
+            f"<p>MFU <b>{show('mfu_shown', figures['mfu_shown'])}</b>, "
+            f"{figures['mfu_basis']} attention, band {band_of(figures, 'mfu_shown')} "
             f"({figures['band_tier']}): four of five such runs lie inside.</p>"
         )
         evidence.show(self.chart, figures)

@@ -4,7 +4,7 @@ the edge of what is feasible."""
 from collections.abc import Iterator, Sequence
 
 from scantling.advise.sensitivity import Swing
-from scantling.advise.sweeps import Cell as SweepCell
+from scantling.advise.sweeps import Cell as SweepCell, in_one_convention, mfu_bases
 from scantling.base.show import percent
 
 from ...charts.page_parts import Drop, Part
@@ -31,6 +31,7 @@ _SWEPT = (
     "Any input of the desk; the plan is searched again in every cell unless it is pinned. A click "
     "on a point or cell puts it on the desk."
 )
+_CAUSAL = " MFU counts attention as causal masks leave it."
 _EDGE = (
     "Red: the edge of what is feasible; !: violates a constraint; hatched: does not fit or is not "
     "legal."
@@ -177,10 +178,11 @@ class Sensitivity(Panel):
             return
         of, along, across = self.swept
         old = "" if _same(of, self.now) else "Swept for an earlier design; sweep again. "
+        mixed = key == "mfu_shown" and len(mfu_bases(self.cells)) == 2
         names = f"{along.name} across" + (f", {across.name} down" if across else "")
         self.sweep_note.value = boxes.dim(
             f"{old}{boxes.escape(titled(key))}: {boxes.escape(names)}; a click puts a cell on the "
-            f"desk. {_EDGE if across else ''}"
+            f"desk. {_EDGE if across else ''}{_CAUSAL if mixed else ''}"
         )
         if across is None:
             self._show_line(of, along, key)
@@ -193,7 +195,7 @@ class Sensitivity(Panel):
         line[key].show(
             self.map,
             of.figures,
-            cells=self.cells,
+            cells=in_one_convention(self.cells),
             key=key,
             texts=along.texts,
             name=along.name,
@@ -207,7 +209,7 @@ class Sensitivity(Panel):
         heat[key].show(
             self.map,
             of.figures,
-            cells=self.cells,
+            cells=in_one_convention(self.cells),
             key=key,
             rows=across.texts,
             columns=along.texts,
@@ -229,7 +231,8 @@ class Sensitivity(Panel):
             labels, labels, [name for name in labels if name not in (key, "memory")]
         )
         rows = []
-        for i, one in enumerate(self.cells):
+        cells = in_one_convention(self.cells)
+        for i, one in enumerate(cells):
             word, mark = _KINDS[kind(one)]
             value, memory = at(one.figures, key), one.memory_share
             opens = key if value is not None else ""
@@ -242,7 +245,7 @@ class Sensitivity(Panel):
                     cell(one.why),
                 ]
             )
-        self.table.fill(rows, [one.figures for one in self.cells])
+        self.table.fill(rows, [one.figures for one in cells])
 
     def _pick(self, index: int) -> None:
         if 0 <= index < len(self.cells):

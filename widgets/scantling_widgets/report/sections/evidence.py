@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup
-from scantling.base.quantities.quantity import Quantity, band
+from scantling.base.quantities.quantity import Quantity
 from scantling.base.records import Assumed, AssumedRow
 from scantling.base.show import seconds, share, value_text
 from scantling.design.design import Design
 from scantling.physics.bands import WithoutLoneSources
-from scantling.verdict.result import Result
+from scantling.verdict.result import Result, band_of
 from scantling_brief.weights import moves, weightiest
 
-from ...quantity_texts import IN_FULL, plan_text
+from ...quantity_texts import plan_text
 from ..blocks import (
     Block,
     Bullets,
@@ -94,17 +94,17 @@ def _factor(view: View, here: Mapping[str, Any]) -> Markup:
 def _points(view: View, points: list[Mapping[str, Any]]) -> Table:
     a = view.facts
     cells = [
-        Row(cells=("measured", whole(p["devices"]), seconds(p["step_s"]), share(p["mfu"])))
+        Row(cells=("measured", whole(p["devices"]), seconds(p["step_s"]), share(p["mfu_shown"])))
         for p in points
     ]
     own = (
         "this design, predicted",
         whole(a["devices_used"]),
         seconds(a["step_s"]),
-        share(a["mfu"]),
+        share(a["mfu_shown"]),
     )
     return Table(
-        columns=columns("Step", "Devices#", "Seconds#", f"{IN_FULL}#"),
+        columns=columns("Step", "Devices#", "Seconds#", "MFU#"),
         rows=[*cells, Row(cells=own, css="here")],
     )
 
@@ -136,9 +136,7 @@ def evidence(view: View) -> Section | None:
         return None
     table = Table(
         columns=(
-            *columns(
-                "Run", "Accelerator", "Devices#", "Plan", f"{IN_FULL}#", "Predicted#", "Differences"
-            ),
+            *columns("Run", "Accelerator", "Devices#", "Plan", "MFU#", "Predicted#", "Differences"),
             Column(title="Source", css="long"),
         ),
         rows=[_design_row(view), *map(_run_row, a["nearest_runs"][:MOST_RUNS])],
@@ -157,10 +155,10 @@ def evidence(view: View) -> Section | None:
 
 def _mfu_beside(a: Result) -> Markup:
     """MFU of the design between those of the runs most like it."""
-    measured = [run["mfu"] for run in a["nearest_runs"][:MOST_RUNS] if run["mfu"]]
+    measured = [run["mfu_shown"] for run in a["nearest_runs"][:MOST_RUNS] if run["mfu_shown"]]
     return line(
-        strong(f"MFU {share(a['mfu'])} predicted"),
-        f", {band('mfu', a['mfu_low'], a['mfu_high'])} in eight of ten; the {len(measured)} "
+        strong(f"MFU {share(a['mfu_shown'])} predicted"),
+        f", {band_of(a, 'mfu_shown')} in eight of ten; the {len(measured)} "
         f"published runs most like it measured {share(min(measured))} to {share(max(measured))}.",
     )
 
@@ -169,15 +167,15 @@ def _nearest_run(a: Mapping[str, Any], run: Mapping[str, Any]) -> Markup:
     return line(
         strong("Nearest published run"),
         f": {run['model']} on {whole(run['devices'])} {run['accelerator']}, MFU "
-        f"{share(run['mfu'])} measured, {share(run['mfu_predicted'])} by this kit where it has not "
-        f"seen that site, {share(a['mfu'])} here (full attention); differences, run against plan: "
-        f"{run['differs']}.",
+        f"{share(run['mfu_shown'])} measured, {share(run['predicted_shown'])} by this kit where it "
+        f"has not seen that site, {share(a['mfu_shown'])} here ({a['mfu_basis']} attention); "
+        f"differences, run against plan: {run['differs']}.",
     )
 
 
 def _design_row(view: View) -> Row:
     a = view.facts
-    spread = band("mfu", a["mfu_low"], a["mfu_high"])
+    spread = band_of(a, "mfu_shown")
     return Row(
         css="here",
         cells=(
@@ -186,7 +184,7 @@ def _design_row(view: View) -> Row:
             whole(a["devices_used"]),
             plan_text(view.plan),
             "",
-            share(a["mfu"]),
+            share(a["mfu_shown"]),
             "",
             f"{spread}; of the others, without their family of sources",
         ),
@@ -201,8 +199,8 @@ def _run_row(run: Mapping[str, Any]) -> Row:
             run["accelerator"],
             whole(run["devices"]),
             run["plan"],
-            share(run["mfu"]),
-            share(run["mfu_predicted"]),
+            share(run["mfu_shown"]),
+            share(run["predicted_shown"]),
             run["differs"],
             f"{run['source']}{locator}",
         )
@@ -213,8 +211,8 @@ def _one_source(without: WithoutLoneSources) -> Markup:
     return line(
         strong("One source alone"),
         f" supports the constants of {', '.join(without['single_source'])}; without them the step "
-        f"takes {seconds(without['step_s'])} at MFU {share(without['mfu'])}, and the band is wider "
-        "for it.",
+        f"takes {seconds(without['step_s'])} at MFU {share(without['mfu_shown'])}, and the band is "
+        "wider for it.",
     )
 
 

@@ -9,7 +9,7 @@ from scantling.base.show import days, hours, params, seconds, share, size, usd
 from scantling.endure.cost import CostFigures
 from scantling.verdict.result import figure
 
-from ...quantity_texts import IN_FULL, plan_text
+from ...quantity_texts import plan_text
 from ..blocks import (
     Block,
     Bullets,
@@ -164,7 +164,7 @@ def _phases(view: View) -> list[Block]:
         return []
     table = Table(
         columns=columns(
-            "Phase", "Tokens#", "Sequence#", "Batch#", "Plan", "Step#", f"{IN_FULL}#", "Memory#"
+            "Phase", "Tokens#", "Sequence#", "Batch#", "Plan", "Step#", "MFU#", "Memory#"
         ),
         rows=rows(
             (
@@ -174,7 +174,7 @@ def _phases(view: View) -> list[Block]:
                 whole(phase["global_batch"]),
                 plan_text(phase["plan"]),
                 seconds(phase["step_s"]),
-                share(phase["mfu"]),
+                share(phase["mfu_shown"]),
                 size(phase["memory_bytes"]),
             )
             for phase in phases
@@ -296,13 +296,13 @@ def candidates(view: View) -> Section | None:
         reasons = (f"{whole(count)} {reason}" for reason, count in a["rejected"].items())
         text += f"; rejected: {', '.join(reasons)}"
     table = Table(
-        columns=columns("Rank#", "Plan", "Step#", f"{IN_FULL}#", "Memory#"),
+        columns=columns("Rank#", "Plan", "Step#", "MFU#", "Memory#"),
         rows=rows(
             (
                 str(rank),
                 plan_text(plan),
                 seconds(plan["step_s"]),
-                share(plan["mfu"]),
+                share(plan["mfu_shown"]),
                 size(plan["memory_bytes"]),
             )
             for rank, plan in enumerate(a["candidates"][: 12 if view.full else BEST], 1)
