@@ -39,7 +39,8 @@ def added(name: str, columns: Iterable[str]) -> Rows:
         if not path.is_file():
             continue
         try:
-            rows = list(csv.DictReader(path.open(newline="", encoding="utf-8")))
+            with path.open(newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
         except (csv.Error, ValueError) as e:
             raise CatalogueError(f"{path}: {plain(e, 200)}") from None
         unknown = {column for row in rows for column in row} - blank.keys()
