@@ -4,7 +4,6 @@ import csv
 import io
 import os
 import re
-import secrets
 import stat
 from collections.abc import Callable, Mapping
 from functools import cache, partial
@@ -158,7 +157,7 @@ def _whole(digits: str) -> int | float:
 def write_whole(path: Path, content: bytes, force: bool = True) -> None:
     """Write a file in one step (temporary file, then rename): a reader sees the old one or the new
     one, after a power cut too. Raises OSError."""
-    temporary = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.part")
+    temporary = path.with_name(f".{path.name[:200]}.{os.urandom(4).hex()}.part")
     try:
         with open(temporary, "xb") as f:
             f.write(content)

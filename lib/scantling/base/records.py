@@ -1,6 +1,6 @@
 """Small frozen records that every part of the kit shares."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, fields, replace
 from functools import cache
 from operator import attrgetter
@@ -49,25 +49,40 @@ class _Known(NamedTuple):
     """What the methods of a record have to know of its class, worked out when one is first made."""
 
     fields: tuple[Field[Any], ...]
-    names: Lines
     every: frozenset[str]
+    required: frozenset[str]
+    defaults: Mapping[str, object]  # in the order of the fields, what has none as MISSING
+    made: Mapping[str, Callable[[], object]]  # defaults that each record gets one of
     values_of: Callable[[object], object]  # all that is compared
 
 
 @cache
 def _known(kind: type["DataclassInstance"]) -> _Known:
     known = fields(kind)
-    names = tuple(f.name for f in known)
-    return _Known(known, names, frozenset(names), attrgetter("__class__", *names))
+    names = [f.name for f in known]
+    made = {f.name: f.default_factory for f in known if f.default_factory is not MISSING}
+    open_ = (f.name for f in known if f.default is MISSING and f.name not in made)
+    return _Known(
+        fields=known,
+        every=frozenset(names),
+        required=frozenset(open_),
+        defaults={f.name: f.default for f in known},
+        made=made,
+        values_of=attrgetter("__class__", *names),
+    )
 
 
 def _initialise(self: "DataclassInstance", /, **values: object) -> None:
     known = _known(type(self))
     if values.keys() != known.every:
-        values = _completed(type(self).__qualname__, known.fields, values)
+        if not known.required <= values.keys() <= known.every:
+            _refuse_fields(type(self).__qualname__, known, values)
+        for name, make in known.made.items():
+            if name not in values:
+                values[name] = make()
     state = vars(self)
-    for name in known.names:
-        state[name] = values[name]
+    state.update(known.defaults)
+    state.update(values)
 
 
 def _text(self: "DataclassInstance") -> str:
@@ -89,25 +104,15 @@ def _refuse(self: object, name: str, *value: object) -> None:
     raise FrozenInstanceError(f"{type(self).__qualname__} is frozen: {name!r} cannot be set")
 
 
-def _completed(
-    kind: str, known: Sequence[Field[Any]], values: Mapping[str, object]
-) -> dict[str, object]:
-    """The values of a record's fields, those that are left out as their defaults. Raises TypeError
-    for one that has none, and for a name that is no field."""
-    out: dict[str, object] = {}
-    for f in known:
-        if f.name in values:
-            out[f.name] = values[f.name]
-        elif f.default is not MISSING:
-            out[f.name] = f.default
-        elif f.default_factory is not MISSING:
-            out[f.name] = f.default_factory()
-        else:
-            raise TypeError(f"{kind} needs the field {f.name!r}")
+def _refuse_fields(kind: str, known: _Known, values: Mapping[str, object]) -> None:
+    """Raises TypeError for a field that is left out and has no default, else for a name that is no
+    field."""
+    for name in known.defaults:
+        if name in known.required and name not in values:
+            raise TypeError(f"{kind} needs the field {name!r}")
     for name in values:
-        if name not in out:
+        if name not in known.every:
             raise TypeError(f"{kind} has no field {name!r}")
-    return out
 
 
 class Record:
