@@ -36,10 +36,36 @@ AMD = (
     "model: llama-3.1-70b\ncluster: {accelerator: mi300x, devices: 64}\n"
     "job: {seq_len: 8192, global_batch: 1024}"
 )
+LONG = (
+    "model: powerlm-3b\ncluster: {accelerator: h800-sxm, devices: 6008}\n"
+    "job: {seq_len: 131072, global_batch: 1, optimizer: adamw-8bit}"
+)
+ON_A10G = (
+    "model: {moe: true, size: 15.8e9}\n"
+    "cluster: {accelerator: a10g, devices: 28928, devices_per_node: 4, oversubscription: 7}\n"
+    "job: {seq_len: 8192, precision: fp16}"
+)
+SEVEN = (
+    "model: qwen3-0.6b\ncluster: {accelerator: gh200-96, devices: 176,"
+    " scale_out_gbytes_per_s_per_device: 100}\n"
+    "job: {seq_len: 1000, global_batch: 7, precision: mxfp8, optimizer: adafactor}"
+)
+PRIME = (
+    "model: gemma-2-9b\ncluster: {accelerator: trn3, devices: 458}\n"
+    "job: {seq_len: 4096, global_batch: 4027}"
+)
+ODD = (
+    "model: {layers: 72, hidden: 6144, heads: 64, kv_heads: 1, ffn_hidden: 512, experts: 384,"
+    " top_k: 8, expert_ffn_hidden: 512, vocab: 244128, mlp: squared-relu}\n"
+    "cluster: {accelerator: tpu-v5e, devices: 16}\n"
+    "job: {seq_len: 8192, global_batch: 45, precision: bf16}"
+)
 # what once was faster pinned than searched: 61 layers have no chunks that divide them, batches of
 # nine have no micro-batch that is a power of two, 8,192 tokens are short for four ranks, of the
 # best plans of a kind only the first was looked around, and plans whose states leave the device
-# were no kind of their own
+# were no kind of their own; a sequence of 131,072 tokens had 32 ranks at most, short parts of one
+# were reached through depths of which none was nearly the fastest, ranks did not move between tp
+# and pp, no depth above 16 filled the devices, and an odd batch had no micro-batch in host memory
 PINS = [
     (DEEPSEEK, {"vpp": 4}),
     (DEEPSEEK, {"recompute": "selective", "recompute_modules": ["mla_up_proj"]}),
@@ -49,6 +75,12 @@ PINS = [
     (ON_CARDS, {"ep": 32}),
     (SMALL, {"micro_batch": 3}),
     (LARGE, {"cp": 4}),
+    (LONG, {"cp": 64}),
+    (ON_A10G, {"cp": 8}),
+    (SEVEN, {"tp": 1}),
+    (PRIME, {"recompute": "none"}),
+    (PRIME, {"layer_split": "balanced"}),
+    (ODD, {"micro_batch": 3}),
     (AMD, {"sharding": "zero2"}),
     (AMD, {"offload": "none"}),
     (AMD, {"recompute": "selective", "recompute_modules": ["norm", "mlp_act"]}),

@@ -15,7 +15,7 @@ from scantling.physics.memory.peak import SAFE_SHARE, memory
 from scantling.physics.step import step_time
 from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
-from scantling.plans.evaluate import HOST_TIE, TIE, find
+from scantling.plans.evaluate import HOST_TIE, SIMPLICITY, TIE, distinct, find, ranked
 from scantling.plans.fit import REASONS, disk_bytes_per_s, on_disk
 from scantling.plans.plan_names import plan_at, short
 from scantling.plans.prepare import prepare
@@ -423,3 +423,21 @@ def test_a_rank_keeps_so_few_tokens_of_a_sequence_only_where_nothing_else_fits()
         assert assess(design.change(pins)).fastest["plan"]["cp"] == 1
     asked = assess(design.change({"plan.cp": 4}))
     assert any("32 tokens of a sequence" in line for line in asked.as_dict()["limits"])
+
+
+@given(st.lists(st.integers(0, 9), max_size=40))
+def test_the_first_of_equal_keys_is_kept(values):
+    first = [i for i, value in enumerate(values) if value not in values[:i]]
+    assert distinct(np.array(values, np.uint64)).tolist() == first
+
+
+def test_plans_that_tie_are_ranked_as_a_plain_sort_has_them():
+    """Of equal steps the plan that splits fewer ways comes first, then the smaller micro-batch."""
+    found = find(place(DESIGNS["dense"]), SMALL)
+    steps = np.round(found.step_s, 2)  # so that many tie
+    rows = np.flatnonzero(np.isfinite(steps))
+    plain = sum(found.column(name) * weight for name, weight in SIMPLICITY.items())
+    plain = plain + found.column("pp") * found.column("vpp") * 1e3
+    expected = sorted(rows, key=lambda i: (steps[i], plain[i], found.column("micro_batch")[i], i))
+    assert len(set(steps[rows])) < len(rows) / 2
+    assert ranked(found.plan, steps, rows).tolist() == expected

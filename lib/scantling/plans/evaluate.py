@@ -249,7 +249,7 @@ def union(searches: Sequence[Search]) -> Search:
     outcome = Outcome(*map(np.concatenate, zip(*(search.outcome for search in searches))))
     counts = added(search.counts for search in searches)
     if all(search.legal == len(search.reason) for search in searches):
-        rows = np.sort(np.unique(keys_of(plan), return_index=True)[1])
+        rows = distinct(keys_of(plan))
         plan, outcome = take(plan, rows), outcome.at(rows)
         counts |= _counted(outcome.reason, counts["seconds"], counts["unseen"])
     return _search(first.situation, plan, outcome, counts)
@@ -277,6 +277,25 @@ def keys_of(plan: Plan) -> Array:
         mixed = (mixed ^ fixed) * np.uint64(0x9E3779B97F4A7C15)
         mixed ^= mixed >> np.uint64(29)
     return mixed
+
+
+def distinct(keys: Array) -> Array:
+    """Positions of the first of each key, ascending."""
+    order = np.argsort(keys)
+    shared = np.sort(order[_equal_runs(keys[order])])
+    first = np.ones(len(keys), bool)
+    first[shared] = False
+    first[shared[np.unique(keys[shared], return_index=True)[1]]] = True
+    return np.flatnonzero(first)
+
+
+def _equal_runs(ascending: Array) -> Array:
+    """Where a value of a sorted column stands more than once. bool"""
+    equal = ascending[1:] == ascending[:-1]
+    shared = np.zeros(len(ascending), bool)
+    shared[1:] |= equal
+    shared[:-1] |= equal
+    return shared
 
 
 def _counted(reason: Array, seconds: float, unseen: int) -> Counts:
@@ -379,7 +398,8 @@ def scored(situation: Situation, plan: Plan) -> Outcome:
     step_s = np.full(n, np.inf)
     fitting = np.flatnonzero(reason < 0)
     if len(fitting):
-        step_s[fitting] = step_time(cases.take(fitting)).total
+        timed = cases.take(fitting) if len(fitting) < n else cases
+        step_s[fitting] = step_time(timed).total
     return Outcome(
         total_bytes=np.broadcast_to(used.total, n),
         reason=reason,
@@ -473,17 +493,21 @@ def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
 def ranked(plan: Plan, step_s: Array, rows: Array) -> Array:
     """Rows by step time; plans within a part in 10^9 count as equal, the simpler one first (fewer
     ways split, less sharding, less recompute)."""
+    key = np.round(np.log(np.maximum(step_s[rows], 1e-12)) * 1e9)
+    order = np.argsort(key)
+    tied = _equal_runs(key[order])
+    some = np.sort(order[tied])  # only these ask which plan is simpler
 
     def at(name: str) -> Array:
-        column: Array = column_of(plan, name)[rows]
+        column: Array = column_of(plan, name)[rows[some]]
         return column
 
     simplicity = at("pp") * at("vpp") * 1e3
     for name, weight in SIMPLICITY.items():
         simplicity += at(name) * weight
-    key = np.round(np.log(np.maximum(step_s[rows], 1e-12)) * 1e9)
-    order: Array = rows[np.lexsort((at("micro_batch"), simplicity, key))]
-    return order
+    order[tied] = some[np.lexsort((at("micro_batch"), simplicity, key[some]))]
+    ranks: Array = rows[order]
+    return ranks
 
 
 def unpinned(situation: Situation, *but: str) -> Situation:

@@ -30,6 +30,9 @@ from .stack_laws import Run, laws_of_stack
 
 ONE_STAGE = SCHEDULES[Schedule.ONE_F_ONE_B].code
 FAR = 2  # times as many ranks of an axis as a plan has, or as few, that its neighbours have
+MANY_STAGES = 16  # to so many every number of stages is in the space
+NEAR_DEPTH = 4 / 3  # times as many stages as a plan has, or as few, that are tried beyond
+FIRST = 4  # rows that they are tried of
 EXPERT_RANKS = 256
 LEAST = 1e-9  # share of a layer by which a product of shares may miss a whole number
 
@@ -179,13 +182,10 @@ def _degrees(c: Columns, q: Question) -> list[Columns]:
             moved = _moved(c, name, ways, FAR if name == "pp" else math.inf)
             parts.append(keep(moved, moved["tp"] * moved["cp"] * moved["pp"] <= most))
             if name == "pp":
-                parts.append(_smaller(parts[-1]))
-    if q.pins.get("cp") is None:
-        parts += [
-            _swapped(c, name, most, values["cp"])
-            for name in ("tp", "pp")
-            if pin(q.pins, name) is None
-        ]
+                parts += [_smaller(parts[-1]), _deepest(c, q), _near_depths(c, q, most)]
+    for one, other in (("tp", "cp"), ("pp", "cp"), ("tp", "pp")):
+        if pin(q.pins, one) is None and pin(q.pins, other) is None:
+            parts += [_swapped(c, one, other, values), _swapped(c, other, one, values)]
     parts = [_spread(stacked(parts), q)] if parts else []
     if q.model.is_moe:
         parts.append(_experts(c, q))
@@ -222,14 +222,26 @@ def _smaller(c: Columns) -> Columns:
     return keep({**c, "micro_batch": c["micro_batch"] // 2}, c["micro_batch"] > 1)
 
 
-def _swapped(c: Columns, name: str, most: int, cps: list[int]) -> Columns:
-    """The rows with half as many ranks of an axis and twice as many context-parallel ones, or the
-    other way round."""
-    halved = {**c, name: c[name] // 2, "cp": 2 * c["cp"]}
-    halved = keep(halved, (c[name] % 2 == 0) & np.isin(halved["cp"], cps))
-    doubled = {**c, name: 2 * c[name], "cp": c["cp"] // 2}
-    doubled = keep(doubled, c["cp"] % 2 == 0)
-    return stacked([halved, doubled])
+def _deepest(c: Columns, q: Question) -> Columns:
+    """The rows with as many stages as the devices have room for."""
+    replicas = np.asarray(q.cluster.in_smallest_site(c["dp"])).astype(np.int64)
+    room = min(q.cluster.by_site) // (c["tp"] * c["cp"] * replicas)
+    stages = np.minimum(room, q.model.layers)
+    return keep({**c, "pp": stages}, stages > c["pp"])
+
+
+def _near_depths(c: Columns, q: Question, most: int) -> Columns:
+    """The first few rows with every number of stages about their own."""
+    every = list(range(MANY_STAGES + 1, min(most, q.model.layers) + 1))
+    return _moved({name: column[:FIRST] for name, column in c.items()}, "pp", every, NEAR_DEPTH)
+
+
+def _swapped(c: Columns, fewer: str, more: str, values: dict[str, list[int]]) -> Columns:
+    """The rows with half as many ranks of one axis and twice as many of another, of which tensor
+    and context-parallel ranks are among some values."""
+    c = keep(c, c[fewer] % 2 == 0)
+    c = {**c, fewer: c[fewer] // 2, more: 2 * c[more]}
+    return keep(c, np.isin(c["tp"], values["tp"]) & np.isin(c["cp"], values["cp"]))
 
 
 def _spread(c: Columns, q: Question) -> Columns:
@@ -240,7 +252,20 @@ def _spread(c: Columns, q: Question) -> Columns:
         return c
     c = data_parallel(c, q)
     c.pop("under")
+    c = _regrouped(c, q)
     return _staged(keep(c, q.phase.global_batch % (c["dp"] * c["micro_batch"]) == 0), q)
+
+
+def _regrouped(c: Columns, q: Question) -> Columns:
+    """The rows whose expert ranks no longer divide the others with as many as hold whole
+    experts."""
+    if not q.model.is_moe or q.pins.get("ep") is not None or q.pins.get("etp") is not None:
+        return c
+    ranks = np.asarray(q.cluster.in_smallest_site(c["dp"])).astype(np.int64) * c["cp"] * c["tp"]
+    split = ranks % (c["ep"] * c["etp"]) > 0
+    most = np.gcd(ranks, q.model.experts)
+    ep = np.where(most > EXPERT_RANKS, np.gcd(ranks, c["ep"]), most)
+    return {**c, "ep": np.where(split, ep, c["ep"]), "etp": np.where(split, 1, c["etp"])}
 
 
 def _completed(c: Columns, q: Question) -> Columns:

@@ -19,7 +19,7 @@ from ..catalogue.words import (
     Schedule,
     Sharding,
 )
-from ..design.resolved import Resolved
+from ..design.resolved import Phase, Resolved
 from ..physics.pipeline import DUALPIPES, SCHEDULES as SCHEDULES_BY_NAME
 from ..physics.recompute import SWITCH_OF
 
@@ -54,9 +54,9 @@ class Space:
     cp_type ring, or the stack's own · layers even on the stages, and balanced where the slowest is
     a hundredth faster so.
 
-    State in host memory is tried beside it (`stages.searched`), and of its best plans the
-    neighbours in NEAR: sets of modules that are computed again, eighths of the layers, other
-    depths, chunks, micro-batches and shorter parts of a sequence (`refine.refined`).
+    State in host memory and more context-parallel ranks are tried beside it (`stages.searched`),
+    and of its best plans the neighbours in NEAR: sets of modules that are computed again, eighths
+    of the layers, other depths, chunks and micro-batches (`refine.refined`).
     Schedules beyond the size that they were published on and other exchanges of context
     parallelism are in WIDE: too few runs are published with them to tell what they cost in
     practice, so they are tried where they are asked for, pinned, or a limit on speed would be
@@ -119,16 +119,21 @@ WIDE = Space(
 )
 # beside the default space: what state in host memory and uneven depths make room for
 OFFLOADS_COARSE = replace(
-    COARSE, offload=(Offload.OPTIMIZER, Offload.OPTIMIZER_PARAMS), uneven=True, etp=(1, 0)
+    COARSE,
+    offload=(Offload.OPTIMIZER, Offload.OPTIMIZER_PARAMS),
+    uneven=True,
+    etp=(1, 0),
+    micro_batch=(1, 2, 3, 4),
 )
 # where little or nothing fits as it is
 OFFLOADED = Space(offload=OFFLOADS, uneven=True)
 # before a limit on speed is called missed: schedules and expert layouts of the wide space
 SCHEDULES = replace(COARSE, schedule=_EVERY_SCHEDULE, etp=(1, 2, 4, 8, 0), uneven=True)
+EVERY_CP = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 # the lean end of every axis that memory falls along: what does not fit here fits nowhere
 LAST_RESORT = Space(
     tp=(),
-    cp=(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048),
+    cp=EVERY_CP,
     min_chunk=1,
     micro_batch=(1,),
     vpp=(1,),
@@ -143,10 +148,20 @@ LAST_RESORT = Space(
 # of it, what needs no schedule of its own, and what needs no host memory: beside the default space
 LEAN_OFFLOADED = replace(LAST_RESORT, schedule=(Schedule.ONE_F_ONE_B,))
 LEAN = replace(LEAN_OFFLOADED, offload=(Offload.NONE,))
+# beside it: more context-parallel ranks than it has, of plans that repeat nothing
+MORE_CP = replace(
+    COARSE,
+    cp=EVERY_CP,
+    min_chunk=SHORT_CHUNK,
+    micro_batch=(1,),
+    sharding=(Sharding.ZERO1,),
+    recompute=(Recompute.NONE,),
+)
 # the values among which neighbours of good plans are sought
 NEAR = Space(
     sp=(0, 1),
     tp=(1, 2, 4, 8, 16, 32, 64),
+    cp=EVERY_CP,
     micro_batch=(1, 2, 3, 4, 6, 8, 12, 16),
     offload=OFFLOADS,
     recompute_modules=MODULES,
@@ -190,6 +205,17 @@ def offered(space: Space, resolved: Resolved, own_stack: bool = True) -> Space:
         axis: _offered_values(space, axis, values) for axis, values in offers.items()
     }
     return replace(space, **values, stack=named or "")
+
+
+def more_cp(resolved: Resolved, phase: Phase, own_stack: bool) -> list[Space]:
+    """The space of the context-parallel ways that the default one leaves out; none where there are
+    none, or the ways are pinned."""
+    usual, more = (
+        {cp for cp in space.cp if phase.seq_len // cp >= space.min_chunk}
+        for space in (offered(one, resolved, own_stack) for one in (DEFAULT, MORE_CP))
+    )
+    further = sorted(more - usual - {1})
+    return [replace(MORE_CP, cp=tuple(further))] if further and phase.pins.get("cp") is None else []
 
 
 def _published_besides(space: Space, resolved: Resolved) -> list[str]:

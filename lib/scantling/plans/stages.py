@@ -23,6 +23,7 @@ from .space import (
     SCHEDULES,
     WIDE,
     Space,
+    more_cp,
     offered,
 )
 from .stream import search_space
@@ -59,7 +60,8 @@ def searched(
     if space == DEFAULT and first.legal < SMALL:
         further, short_of = (OFFLOADED, LEAN_OFFLOADED), (LAST_RESORT,)
     elif space == DEFAULT:
-        further = (OFFLOADS_COARSE, LEAN)
+        more = more_cp(situation.resolved, situation.phase, own_stack)
+        further = (OFFLOADS_COARSE, LEAN, *more)
     elif space == COARSE:
         short_of = (OFFLOADS_COARSE, LEAN_OFFLOADED)
     searches = [first, *_further(situation, further, own_stack)]
