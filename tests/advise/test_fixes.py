@@ -10,8 +10,8 @@ from functools import cache
 import pytest
 from hypothesis import given, settings, strategies as st
 from random_designs import drawn
-from scantling import Assessment, Design, DesignError, assess
-from scantling.advise.candidates import site_changes
+from scantling import Assessment, Design, DesignError, assess, catalogue
+from scantling.advise.candidates import faster_fabrics, scale_out_steps, site_changes
 from scantling.advise.fixes import can_do, cheaper, fixes, singles, tries
 from scantling.catalogue.stacks import stacks
 from scantling.physics.gather import situation
@@ -556,3 +556,39 @@ def test_eight_bits_are_offered_in_the_place_of_four():
     assert "training in nvfp4 does not converge" in line
     eight = assess(now.design.change({"job.precision": "mxfp8"}))
     assert eight.likely.days < now.likely.days and eight.days > now.days
+
+
+def small_job_on(chip):
+    """A design of 64 devices of a chip; None where the catalogue refuses it."""
+    text = f"model: llama-3.1-8b\ncluster: {{accelerator: {chip}, devices: 64}}\n"
+    try:
+        return prepare(Design.from_text(text + "job: {seq_len: 8192, global_batch: 128}"))
+    except DesignError:
+        return None
+
+
+@pytest.mark.parametrize("chip", sorted(catalogue.accelerators()))
+def test_a_chip_is_offered_networks_that_its_nodes_are_sold_with(chip):
+    """Trainium comes with EFA, TPU slices with Google's data-centre network, Gaudi and Ascend with
+    Ethernet ports on the die; EFA, TCPX and Oracle's network are in their own cloud alone."""
+    resolved = small_job_on(chip)
+    if resolved is None:
+        return
+    cluster = resolved.cluster
+    joined = {"AWS": "efa", "Google": "jupiter", "Intel": "ethernet", "Huawei": "ethernet"}
+    nodes = [n for n in catalogue.nodes().values() if n.accelerator == chip]
+    own = catalogue.fabric(cluster.scale_out)
+    for fabric in (*faster_fabrics(cluster), *scale_out_steps(cluster)):
+        if fabric is None:
+            continue
+        assert fabric.technology == joined.get(cluster.accelerator.vendor, fabric.technology)
+        assert fabric.provider == own.provider
+        assert not fabric.provider or fabric.id in {n.scale_out for n in nodes}
+        assert fabric.id != own.id
+
+
+def test_instances_of_one_cloud_are_offered_its_other_network():
+    """P5e has EFA v2 and P5en EFA v3, at one rate; no InfiniBand is in either."""
+    for network in ("efa-v2", "efa-v3"):
+        text = SMALL.replace("h100-sxm", f"h200-sxm, scale_out: {network}")
+        assert not faster_fabrics(prepare(Design.from_text(text)).cluster)

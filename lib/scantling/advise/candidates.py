@@ -402,23 +402,24 @@ def device_change(assessment: Assessment, count: int) -> Change:
     )
 
 
-def fabrics_by_rate() -> list[Fabric]:
-    """One scale-out fabric of the catalogue for each rate, from slow to fast."""
-    every = reversed(catalogue.fabrics("scale-out").values())
+def fabrics_by_rate(cluster: Cluster) -> list[Fabric]:
+    """One fabric for each rate of those that the cluster's nodes are sold with, from slow to fast,
+    but its own."""
+    every = reversed(catalogue.fabrics_sold_with(cluster.accelerator, cluster.scale_out))
     rows = {row.device_bytes_per_s: row for row in every if row.device_bytes_per_s > 0}
-    return [rows[rate] for rate in sorted(rows)]
+    return [rows[rate] for rate in sorted(rows) if rows[rate].id != cluster.scale_out]
 
 
 def faster_fabrics(cluster: Cluster) -> list[Fabric]:
     """Fabrics at least a fifth faster than the cluster's own, slowest first."""
     least = FASTER * cluster.scale_out_bytes_per_s
-    return [row for row in fabrics_by_rate() if row.device_bytes_per_s > least]
+    return [row for row in fabrics_by_rate(cluster) if row.device_bytes_per_s > least]
 
 
 def scale_out_steps(cluster: Cluster) -> tuple[Fabric | None, Fabric | None]:
-    """(next slower, next faster) fabric of the catalogue, None at an end."""
+    """(next slower, next faster) fabric for the cluster's nodes, None at an end."""
     most = cluster.scale_out_bytes_per_s / FASTER
-    slower = [row for row in fabrics_by_rate() if row.device_bytes_per_s < most]
+    slower = [row for row in fabrics_by_rate(cluster) if row.device_bytes_per_s < most]
     return next(reversed(slower), None), next(iter(faster_fabrics(cluster)), None)
 
 

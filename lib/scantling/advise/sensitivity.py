@@ -159,13 +159,23 @@ def _rates(assessment: Assessment) -> Iterator[Input | None]:
         "achieved shares of NVLink's rate in nccl-tests span a quarter",
     )
     slower, faster = scale_out_steps(cluster)
-    yield _input(
-        "Interconnect",
-        "cluster.scale_out",
-        Side(slower.id, slower.name) if slower else None,
-        Side(faster.id, faster.name) if faster else None,
-        "the next slower and faster fabric of the catalogue",
-    )
+    if slower or faster:
+        yield _input(
+            "Interconnect",
+            "cluster.scale_out",
+            Side(slower.id, slower.name) if slower else None,
+            Side(faster.id, faster.name) if faster else None,
+            "the next slower and faster fabric of the catalogue",
+        )
+    else:
+        yield _scaled(
+            "Interconnect",
+            "cluster.scale_out_gbytes_per_s_per_device",
+            cluster.scale_out_bytes_per_s / GB,
+            (0.75, 1.25),
+            "GB/s",
+            "its nodes are sold with one network; shares of a rate that are reached span a quarter",
+        )
     yield _input(
         "Oversubscription",
         "cluster.oversubscription",

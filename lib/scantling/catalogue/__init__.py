@@ -15,7 +15,7 @@ from ..base.errors import DesignError
 from ..base.files import csv_rows
 from ..base.records import Rows
 from ..base.units import GB
-from .families import families
+from .families import families, family
 from .hardware import Accelerator, Fabric, Node
 from .load import HERE as HERE, by_id, filled, find, indexed, of_rows, read as read, rows
 from .pricing import newest
@@ -92,6 +92,21 @@ def fabrics(kind: str | None = None) -> dict[str, Fabric]:
 def node(id: str, field: str = "cluster.node") -> Node:
     """The node product of this id."""
     return find(_nodes(), id, field, "a node")
+
+
+def fabrics_sold_with(chip: Accelerator, now: str) -> list[Fabric]:
+    """Fabrics that may join nodes of this chip in the place of the fabric `now`: of the
+    technologies that its family is sold with. A cloud's own network comes with its nodes: it is
+    among them where `now` is one of that cloud, and then nothing else is."""
+    networks, provider = family(chip.family).networks, fabric(now).provider
+    held = {node.scale_out for node in nodes().values() if node.accelerator == chip.id}
+    return [
+        row
+        for row in fabrics("scale-out").values()
+        if row.provider == provider
+        and (not networks or row.technology in networks)
+        and (not provider or row.id in held)
+    ]
 
 
 def nodes() -> dict[str, Node]:

@@ -39,6 +39,7 @@ class Family:
     block_scales: bool  # its matrix units take block scales: mxfp8, mxfp4, nvfp4
     zero_unsaid: str  # sharding of a published run that prints none, where not the stack's
     constants_of: str  # the family whose fitted constants and priors hold: itself if measured
+    networks: Lines  # technologies of the networks that its nodes are sold with; none: any
     instead: Lines  # accelerators to try in its place, smallest step first
     notes: str
 
