@@ -23,7 +23,7 @@ from scantling.physics.step import step_time
 from scantling.physics.wires import Link
 from scantling.plans.plan_names import PlanRow
 from scantling.verdict.assessment import Assessment, Chosen
-from scantling.verdict.numbers import tied
+from scantling.verdict.gangs import tied
 
 # stands for the run where the design names no tokens, and where the run hardly advances:
 HORIZON_DAYS = 30.0

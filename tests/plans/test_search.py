@@ -16,7 +16,7 @@ from scantling.physics.step import step_time
 from scantling.plans import space as plans
 from scantling.plans.enumerate import enumerate_plans
 from scantling.plans.evaluate import HOST_TIE, SIMPLICITY, TIE, distinct, find, ranked
-from scantling.plans.fit import REASONS, disk_bytes_per_s, on_disk
+from scantling.plans.fit import REASONS, disk_bytes_per_s, host_of, on_disk
 from scantling.plans.plan_names import plan_at, short
 from scantling.plans.prepare import prepare
 from scantling.verdict.limits import limits
@@ -294,15 +294,15 @@ def test_state_on_nvme_moves_at_the_rate_of_the_drives():
         2 / (1 / 55.4e9 + 1 / 33.9e9)
     )
     assert (
-        float(on_disk(held.resolved.cluster, held.chosen.memory))
+        float(on_disk(host_of(held.resolved.cluster), held.chosen.memory))
         == 0
-        < float(on_disk(spilled.resolved.cluster, spilled.chosen.memory))
+        < float(on_disk(host_of(spilled.resolved.cluster), spilled.chosen.memory))
     )
     assert held.step_s < spilled.step_s < slow.step_s
     for a in (spilled, slow):  # moments and master weights come and go once a step
         least = (
             0.5
-            * float(on_disk(a.resolved.cluster, a.chosen.memory))
+            * float(on_disk(host_of(a.resolved.cluster), a.chosen.memory))
             / disk_bytes_per_s(a.resolved.cluster)
         )
         assert a.step_s > least and any("NVMe, counted at" in line for line in limits(a))

@@ -38,7 +38,7 @@ from ..physics import (
 )
 from ..physics.memory import chance, peak
 from ..plans import enumerate, evaluate
-from ..verdict import assess, constraints, likely, numbers, spot
+from ..verdict import assess, constraints, gangs, likely, numbers, spot
 from ..verdict.result import FigureKey
 from . import batch_size, extremes, fixes, measure, recovery, saving
 
@@ -593,7 +593,7 @@ _SOURCES = (
     Source(numbers.days, figures=("days", "days_low", "days_high")),
     Source(numbers.cost_band, figures=("cost_usd_low", "cost_usd_high")),
     Source(
-        numbers.reshaped,
+        gangs.reshaped,
         parts=(
             "blueprint.recovery.dp",
             "blueprint.recovery.micro_batches",

@@ -23,7 +23,8 @@ from ..plans.evaluate import Counts, added
 from ..plans.prepare import prepare
 from ..plans.remote import Progress, Scheduler, across
 from ..plans.stream import search_space
-from ..verdict.assess import assess
+from ..verdict.assess import assess_together
+from ..verdict.assessment import Assessment
 from ..verdict.result import FigureName
 
 KEYS: tuple[FigureName, ...] = (
@@ -39,6 +40,7 @@ KEYS: tuple[FigureName, ...] = (
     "devices_used",
     "tokens_per_s_per_device",
 )
+TOGETHER = 8  # copies that pass through the model together, where no cluster takes them
 Values = tuple[Any, ...]  # of the swept inputs
 Row = dict[str, Any]  # a plan of a search with its figures
 
@@ -55,26 +57,48 @@ class Cell:
     why: str = ""
 
 
-def cell(
-    design: Design, paths: Iterable[str], at: Values, space: plans.Space | str | None = None
-) -> Cell:
-    """Assess one changed copy. `paths` are dotted paths, `at` their values."""
-    try:
-        changed = _changed(design, dict(zip(paths, at)))
-        if is_posttraining(changed):
-            return _tuned(changed, at)
-        assessment = assess(changed, space=space)
-    except DesignError as error:
-        return Cell(at=at, verdict="refused", why=str(error))
-    if not assessment.phases:
-        sums = (line for line in assessment.refusal if line.startswith("sum:"))
-        return Cell(at=at, verdict=assessment.verdict, why=next(sums, ""))
+def cells(
+    design: Design, changes: Sequence[Mapping[str, Any]], space: plans.Space | str | None = None
+) -> list[Cell]:
+    """Changed copies of a design, TOGETHER at a time. `changes`: {dotted path: value} of each."""
+    parts = [changes[i : i + TOGETHER] for i in range(0, len(changes), TOGETHER)]
+    return [cell for part in parts for cell in _together(design, part, space)]
+
+
+def _together(
+    design: Design, changes: Sequence[Mapping[str, Any]], space: plans.Space | str | None
+) -> list[Cell]:
+    """Changed copies of a design that pass through the model together."""
+    places = [tuple(change.values()) for change in changes]
+    done: dict[int, Cell] = {}
+    copies: dict[int, Design] = {}
+    for i, (at, change) in enumerate(zip(places, changes)):
+        try:
+            copy = _changed(design, {**change})
+            if is_posttraining(copy):
+                done[i] = _tuned(copy, at)
+            else:
+                copies[i] = copy
+        except DesignError as error:
+            done[i] = _cell(at, error)
+    for i, answer in zip(copies, assess_together([*copies.values()], space=space)):
+        done[i] = _cell(places[i], answer)
+    return [done[i] for i in range(len(places))]
+
+
+def _cell(at: Values, answer: Assessment | DesignError) -> Cell:
+    """What a sweep keeps of one copy."""
+    if isinstance(answer, DesignError):
+        return Cell(at=at, verdict="refused", why=str(answer))
+    if not answer.phases:
+        sums = (line for line in answer.refusal if line.startswith("sum:"))
+        return Cell(at=at, verdict=answer.verdict, why=next(sums, ""))
     return Cell(
         at=at,
-        verdict=assessment.verdict,
-        figures=assessment.figures(*KEYS, "plan"),
-        memory_share=assessment.memory_share,
-        why=assessment.missed[0].text if assessment.missed else "",
+        verdict=answer.verdict,
+        figures=answer.figures(*KEYS, "plan"),
+        memory_share=answer.memory_share,
+        why=answer.missed[0].text if answer.missed else "",
     )
 
 
@@ -133,7 +157,8 @@ def sweep(
     progress : function(done, of), called as results come; it may raise to stop.
     scheduler : address of a Dask scheduler, or a distributed.Client; None works here, one copy
     after the other.
-    chunk : copies that one task of a cluster takes.
+    chunk : copies that one task of a cluster takes, at least; whole groups of TOGETHER, so that
+    every figure is the same here and there.
 
     >>> cells = sweep(Design.from_text("8B on 64 H100, 1T tokens"), {"cluster.devices": [64, 128]})
     >>> [cell.verdict for cell in cells], cells[0].figures["days"] > cells[1].figures["days"]
@@ -150,16 +175,11 @@ def sweep(
             problem="do not pair",
         )
     grid = list(zip(*columns) if together else itertools.product(*columns))
-    each = 1 if scheduler is None else chunk
-    tasks = [(design, tuple(over), grid[i : i + each], space) for i in range(0, len(grid), each)]
-    parts = across(_cells, tasks, scheduler, progress, len(grid), each)
+    each = TOGETHER * (1 if scheduler is None else -(-chunk // TOGETHER))
+    changes = [dict(zip(over, at)) for at in grid]
+    tasks = [(design, changes[i : i + each], space) for i in range(0, len(grid), each)]
+    parts = across(cells, tasks, scheduler, progress, len(grid), each)
     return [cell for part in parts if part is not None for cell in part]
-
-
-def _cells(
-    design: Design, paths: Sequence[str], part: Iterable[Values], space: plans.Space | str | None
-) -> list[Cell]:
-    return [cell(design, paths, at, space) for at in part]
 
 
 def edge(cells: Sequence[Cell]) -> list[tuple[Any, str, Any, str]]:

@@ -1,6 +1,6 @@
 """Small frozen records that every part of the kit shares."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, fields, replace
 from functools import cache
 from operator import attrgetter
@@ -224,18 +224,46 @@ def _values(record: Any) -> Iterator[tuple[str, Any]]:
     return ((name, value) for name, value in vars(record).items() if name in known)
 
 
+def _is_record(value: Any) -> bool:
+    return hasattr(value, "__dataclass_fields__")
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim > 0
+
+
 def take(record: Columns, index: Any) -> Columns:
     """The same record with every column (array of one or more elements) indexed; scalars stay
-    shared, tuples of records are taken one by one."""
+    shared, records in tuples and mappings are taken one by one."""
     columns: dict[str, Any] = {}
     for name, value in _values(record):
-        if isinstance(value, np.ndarray) and value.ndim:
+        if _is_column(value):
             columns[name] = value[index]
-        elif hasattr(value, "__dataclass_fields__"):
+        elif _is_record(value):
             columns[name] = take(value, index)
-        elif isinstance(value, tuple) and value and hasattr(value[0], "__dataclass_fields__"):
+        elif isinstance(value, tuple) and value and _is_record(value[0]):
             columns[name] = tuple(take(v, index) for v in value)
+        elif isinstance(value, dict) and all(map(_is_record, value.values())):
+            columns[name] = {key: take(v, index) for key, v in value.items()}
     return replace(record, **columns) if columns else record
+
+
+def joined(records: Sequence[Columns], lengths: Sequence[int]) -> Columns:
+    """Records of one kind, of so many rows each, as one, the rows one after the other: the reverse
+    of `take`. A number that all share stays a scalar, and what is no column is the first's."""
+    columns: dict[str, Any] = {}
+    for name, first in _values(records[0]):
+        values = [vars(one)[name] for one in records]
+        if all(value is first for value in values) and not _is_column(first):
+            continue
+        if _is_record(first):
+            columns[name] = joined(values, lengths)
+        elif isinstance(first, tuple):
+            if first and _is_record(first[0]):
+                columns[name] = tuple(joined(part, lengths) for part in zip(*values))
+        elif any(_is_column(value) or value != first for value in values):
+            columns[name] = np.concatenate([*map(np.broadcast_to, values, lengths)])
+    return replace(records[0], **columns) if columns else records[0]
 
 
 def length(record: Any) -> int:

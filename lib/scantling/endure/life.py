@@ -48,6 +48,15 @@ class Gang:
     nodes: int
     micro_batches: int
     reshape: Callable[[Array], Reshaped] | None = None  # of the plan with so many gone
+    probed: Reshaped | None = None  # with as many gone as `probes` has, where it is at hand
+
+    @property
+    def probes(self) -> Array:
+        """Numbers of lost gangs at which the reshaped plan is assessed: PROBES of them, from one to
+        all but one."""
+        most = self.replicas - 1
+        some: Array = np.unique(np.geomspace(1, max(most, 1), PROBES).astype(int))
+        return some[some <= most]
 
     @cached_property
     def ratios(self) -> Array | None:
@@ -57,9 +66,9 @@ class Gang:
         if self.reshape is None or self.replicas < 2:
             return None
         every = np.arange(self.replicas)
-        some = np.unique(np.geomspace(1, self.replicas - 1, PROBES).astype(int))
+        some = self.probes
         plain = np.asarray(elastic.shrink_ratio(self.micro_batches, self.replicas, every))
-        reshaped = self.reshape(some)
+        reshaped = self.probed or self.reshape(some)
         ratios = plain * np.interp(every, [0, *some], [1.0, *reshaped["ratio"] / plain[some]])
         return np.where(
             every > np.max(some[reshaped["fits"]], initial=0),

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from .. import catalogue
 from ..base.columns import Column, Truth, among, some
-from ..base.records import record
+from ..base.records import joined, record
 from ..blocks.block_table import Shape
 from ..catalogue.families import Family, family
 from ..catalogue.hardware import Accelerator, known_link
@@ -278,6 +279,23 @@ class Situation:
         """What a program can have of a device's memory, which no plan changes. [bytes]"""
         return float(capacity(self.cases(Plan())))
 
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What situations share whose plans may stand in one table of cases: what is no column, and
+        what a cut of the layers goes by (`layout.weights`); machine and batch may differ."""
+        return (
+            self.shape,
+            self.chip,
+            self.stack,
+            self.stated,
+            self.phase.software,
+            self.phase.offloaded_modules,
+            self.phase.pins.get("layout"),
+            (self.job.seq_len, self.job.precision, self.job.kept_16bit),
+            self.resolved.calibration,
+            self.resolved.constants,
+        )
+
     def cases(self, plan: Plan, offsets: Offsets | None = None) -> Cases:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""
         chip = self.resolved.cluster.accelerator
@@ -312,6 +330,11 @@ class Situation:
             constants = standing_in(usual.constants, self.resolved.constants)
             usual = replace(usual, constants=constants)
         return usual
+
+
+def cases_together(asks: Sequence[tuple[Situation, Plan]], rows: Sequence[int]) -> Cases:
+    """Cases of several situations of one kind, of so many plans each, one after the other."""
+    return joined([situation.cases(plan) for situation, plan in asks], rows)
 
 
 def stack_of(resolved: Resolved) -> str | None:

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 
 from ..base.columns import Array, Column, among
-from ..base.records import record, take
+from ..base.records import joined, record, take
 from ..base.show import percent
 from ..catalogue.published import EVERYDAY
 from ..catalogue.words import RECOMPUTES, SHARDINGS, Recompute
 from ..design.pins import Pins, pins_from
 from ..physics.cases import Cases, Plan, devices
-from ..physics.gather import Situation
+from ..physics.gather import Situation, cases_together
 from ..physics.layout import runs
 from ..physics.memory.chance import most_bytes
 from ..physics.memory.peak import SAFE, memory, zone
@@ -25,7 +25,7 @@ from ..physics.pipeline import SCHEDULES
 from ..physics.recompute import modules_of
 from ..physics.step import step_time
 from .enumerate import Question, enumerate_plans
-from .fit import REASONS, host_bytes, on_disk, streamed_weights, through_disks, why_not
+from .fit import REASONS, host_bytes, host_of, on_disk, streamed_weights, through_disks, why_not
 from .plan_names import PlanRow, as_dict, plan_at
 from .ran import spread_of
 from .remote import Progress, Scheduler, across
@@ -145,7 +145,7 @@ class Search:
         away = self.column("offload")[rows].astype(int)
         if np.any(away):
             case = self.situation.cases(take(self.plan, rows))
-            disk = on_disk(self.situation.resolved.cluster, memory(case))
+            disk = on_disk(host_of(self.situation.resolved.cluster), memory(case))
             away = away + 3 * (np.broadcast_to(disk, len(rows)) > 0)
         return away
 
@@ -187,7 +187,7 @@ class Search:
         case = self.situation.cases(plan_at(self.plan, i))
         if not case.plan.offload:
             return case
-        return through_disks(self.situation.resolved.cluster, case, memory(case))
+        return through_disks(host_of(self.situation.resolved.cluster), case, memory(case))
 
     def row(self, i: int) -> PlanRow:
         """One plan as plain values. A stack that lists operations of its own under `selective`
@@ -226,17 +226,9 @@ def added(counts: Iterable[Counts]) -> Counts:
     return total
 
 
-def joined(plans: Sequence[Plan]) -> Plan:
+def joined_plans(plans: Sequence[Plan]) -> Plan:
     """Plan columns one after the other; what all share stays a scalar."""
-    shapes = [np.shape(plan.tp) for plan in plans]
-    columns: dict[str, Any] = {}
-    for name in Plan.__dataclass_fields__:
-        values = [vars(plan)[name] for plan in plans]
-        if any(np.ndim(value) for value in values):
-            columns[name] = np.concatenate([*map(np.broadcast_to, values, shapes)])
-        else:
-            columns[name] = values[0] if values else np.empty(0)
-    return Plan(**columns)
+    return joined(plans, [np.size(plan.tp) for plan in plans])
 
 
 def union(searches: Sequence[Search]) -> Search:
@@ -245,7 +237,7 @@ def union(searches: Sequence[Search]) -> Search:
     first = searches[0]
     if len(searches) == 1:
         return first
-    plan = joined([search.plan for search in searches])
+    plan = joined_plans([search.plan for search in searches])
     outcome = Outcome(*map(np.concatenate, zip(*(search.outcome for search in searches))))
     counts = added(search.counts for search in searches)
     if all(search.legal == len(search.reason) for search in searches):
@@ -377,6 +369,39 @@ def evaluate(
     return search
 
 
+def evaluate_together(asks: Sequence[tuple[Situation, Plan]]) -> list[Search]:
+    """`evaluate` of the plans of several situations, those of a kind in the same passes."""
+    kinds = [situation.kind for situation, _ in asks]
+    searches: dict[int, Search] = {}
+    for batch in batches(kinds, [np.size(plan.tp) for _, plan in asks], CHUNK):
+        if len(batch) == 1:
+            searches[batch[0]] = evaluate(*asks[batch[0]])
+            continue
+        start = perf_counter()
+        outcomes = scored_together([asks[i] for i in batch])
+        each_s = (perf_counter() - start) / len(batch)
+        for i, outcome in zip(batch, outcomes):
+            searches[i] = _search(*asks[i], outcome, _counted(outcome.reason, each_s, 0))
+    return [searches[i] for i in range(len(asks))]
+
+
+def batches(kinds: Sequence[Any], rows: Sequence[int], most: int) -> list[list[int]]:
+    """Places of a list, each once: those of one kind together, as long as they have no more than so
+    many rows."""
+    open_batches: list[tuple[Any, list[int]]] = []
+    done: list[list[int]] = []
+    for i, kind in enumerate(kinds):
+        at = next((k for k, (other, _) in enumerate(open_batches) if other == kind), None)
+        if at is not None and sum(rows[j] for j in open_batches[at][1]) + rows[i] > most:
+            done.append(open_batches.pop(at)[1])
+            at = None
+        if at is None:
+            open_batches.append((kind, [i]))
+        else:
+            open_batches[at][1].append(i)
+    return [*done, *(batch for _, batch in open_batches)]
+
+
 def scored(situation: Situation, plan: Plan) -> Outcome:
     """Memory [bytes], index of the reason that it does not fit or -1, step [s], inf where it does
     not fit, and whether somebody has published a large run of its kind, of plan columns.
@@ -387,25 +412,34 @@ def scored(situation: Situation, plan: Plan) -> Outcome:
     a rank fewer than SHORT_CHUNK tokens of a sequence. Such plans are timed and shown, and win only
     where no other fits.
     """
-    cases, cluster = situation.cases(plan), situation.resolved.cluster
-    n = np.size(plan.tp)
+    return scored_together([(situation, plan)])[0]
+
+
+def scored_together(asks: Sequence[tuple[Situation, Plan]]) -> list[Outcome]:
+    """`scored` of the plans of situations of one kind, in one pass."""
+    rows = [np.size(plan.tp) for _, plan in asks]
+    cases = cases_together(asks, rows)
+    host = joined([host_of(situation.resolved.cluster) for situation, _ in asks], rows)
+    plan, job, n = cases.plan, cases.job, sum(rows)
     used = memory(cases)
-    streamed = streamed_weights(cluster, cases, used)
-    whole = (plan.cp <= 1) | (situation.phase.seq_len / plan.cp >= SHORT_CHUNK)
-    practised = (plan.tp <= situation.link.domain) & (streamed <= 0) & whole
-    cases = through_disks(cluster, cases, used)
-    reason = np.broadcast_to(why_not(used, host_bytes(cluster)), n)
+    streamed = streamed_weights(host, cases, used)
+    whole = (plan.cp <= 1) | (job.seq_len / plan.cp >= SHORT_CHUNK)
+    practised = (plan.tp <= cases.link.domain) & (streamed <= 0) & whole
+    cases = through_disks(host, cases, used)
+    reason = np.broadcast_to(why_not(used, host.all_bytes), n)
     step_s = np.full(n, np.inf)
     fitting = np.flatnonzero(reason < 0)
     if len(fitting):
         timed = cases.take(fitting) if len(fitting) < n else cases
         step_s[fitting] = step_time(timed).total
-    return Outcome(
+    outcome = Outcome(
         total_bytes=np.broadcast_to(used.total, n),
         reason=reason,
         step_s=step_s,
         practised=np.broadcast_to(practised, n),
     )
+    ends = np.cumsum(rows).tolist()
+    return [outcome.at(slice(end - size, end)) for end, size in zip(ends, rows)]
 
 
 def any_fits(situation: Situation, space: Space) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import catalogue
 from ..base.columns import Array, Column, some
+from ..base.records import record
 from ..design.cluster import Cluster
 from ..physics.cases import HOST_ALL, WEIGHT_BYTES, Cases
 from ..physics.memory.peak import Memory
@@ -19,6 +20,27 @@ REASONS = (
 HOST_SHARE = 0.9  # of a node's memory and NVMe that offloaded state may take
 
 
+@record
+class Host:
+    """What one device may take of its node for offloaded state: numbers, or a column of clusters
+    [n]."""
+
+    memory_bytes: Column
+    all_bytes: Column  # with NVMe
+    disk_bytes_per_s: Column
+
+
+def host_of(cluster: Cluster) -> Host:
+    """What one device of a cluster may take of its node."""
+    return Host(
+        memory_bytes=float(
+            HOST_SHARE * np.nan_to_num(cluster.host_memory_bytes) / cluster.devices_per_node
+        ),
+        all_bytes=host_bytes(cluster),
+        disk_bytes_per_s=disk_bytes_per_s(cluster),
+    )
+
+
 def host_bytes(cluster: Cluster) -> float:
     """Host memory and NVMe that one device may take for offloaded state: an even share of its
     node's, HOST_SHARE of it. [bytes]"""
@@ -26,22 +48,21 @@ def host_bytes(cluster: Cluster) -> float:
     return float(HOST_SHARE * per_node / cluster.devices_per_node)
 
 
-def on_disk(cluster: Cluster, m: Memory) -> Column:
+def on_disk(host: Host, m: Memory) -> Column:
     """State of a device that its share of the host's memory does not hold: it goes to the node's
     NVMe. [bytes]"""
-    per_device = HOST_SHARE * np.nan_to_num(cluster.host_memory_bytes) / cluster.devices_per_node
-    beyond: Column = np.maximum(m.host - per_device, 0.0)
+    beyond: Column = np.maximum(m.host - host.memory_bytes, 0.0)
     return beyond
 
 
-def streamed_weights(cluster: Cluster, c: Cases, m: Memory) -> Column:
+def streamed_weights(host: Host, c: Cases, m: Memory) -> Column:
     """Weights of a device that its share of the host's memory cannot hold, where weights leave the
     device: moments and gradients go to NVMe before them. [bytes]
 
     host x weights / (weights + gradients + moments + master weights) - what the host's memory
     holds.
     """
-    over = m.host * WEIGHT_BYTES / c.job.state_bytes - (m.host - on_disk(cluster, m))
+    over = m.host * WEIGHT_BYTES / c.job.state_bytes - (m.host - on_disk(host, m))
     leave = np.asarray(c.plan.offload) == HOST_ALL
     streamed: Column = np.where(leave, np.maximum(over, 0.0), 0.0)[()]
     return streamed
@@ -60,24 +81,24 @@ def disk_bytes_per_s(cluster: Cluster) -> float:
     return float(both / row.capacity_bytes * nvme_bytes / cluster.devices_per_node)
 
 
-def through_disks(cluster: Cluster, c: Cases, m: Memory) -> Cases:
+def through_disks(host: Host, c: Cases, m: Memory) -> Cases:
     """The same cases with the host link no faster than NVMe feeds it, where state does not stay in
     the host's memory; as they are where a node has no NVMe, and such a plan does not fit.
 
     NVMe and host link run at once (Rajbhandari et al. 2021, section 5.2.2): the link moves all of
     the state in the time that the drives take for their part.
     """
-    disk, rate_of_disks = on_disk(cluster, m), disk_bytes_per_s(cluster)
-    if not some(disk) or rate_of_disks <= 0:
+    disk = on_disk(host, m)
+    spills = (np.asarray(disk) > 0) & np.greater(host.disk_bytes_per_s, 0)
+    if not some(spills):
         return c
     link = c.chip.host_bytes_per_s
-    spills = np.asarray(disk) > 0
-    fed = rate_of_disks * m.host / np.where(spills, disk, 1.0)
+    fed = host.disk_bytes_per_s * m.host / np.where(spills, disk, 1.0)
     rate: Column = np.where(spills, np.minimum(link, fed), link)[()]
     return replace(c, chip=replace(c.chip, host_bytes_per_s=rate))
 
 
-def why_not(m: Memory, host: float) -> Array:
+def why_not(m: Memory, host: Column) -> Array:
     """Index of the first reason in REASONS that a plan does not fit, -1 where it fits."""
     states = m.weights + m.gradients + m.optimizer
     misses = [

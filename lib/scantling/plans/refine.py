@@ -19,7 +19,7 @@ from ..catalogue.words import Recompute
 from ..physics.cases import Plan
 from ..physics.gather import Situation
 from .enumerate import Columns, Question, plan_of
-from .evaluate import Search, asked, evaluate, joined, keys_of, union
+from .evaluate import Search, asked, evaluate, joined_plans, keys_of, union
 from .neighbours import module_sets, neighbours, repeating
 from .space import NEAR, offered
 
@@ -106,7 +106,7 @@ def repeating_most(
     sets = module_sets(question)
     if question.pins.get("recompute") != Recompute.SELECTIVE or question.space.stack or not sets:
         return []
-    plans = joined([search.plan for search in searches])
+    plans = joined_plans([search.plan for search in searches])
     return [evaluate(situation, replace(plans, modules=np.full(np.shape(plans.tp), max(sets))))]
 
 

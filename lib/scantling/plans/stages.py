@@ -9,7 +9,7 @@ from ..base.errors import DesignError
 from ..catalogue.words import Offload
 from ..design.pins import pins_from
 from ..physics.gather import Situation
-from .evaluate import Search, evaluate, joined, legal, union
+from .evaluate import Search, evaluate, joined_plans, legal, union
 from .refine import refined
 from .remote import Progress
 from .space import (
@@ -93,4 +93,4 @@ def _further(situation: Situation, spaces: Iterable[Space], own_stack: bool) -> 
     for space in spaces:
         with suppress(DesignError):
             plans.append(legal(situation, offered(space, situation.resolved, own_stack)))
-    return [evaluate(situation, joined(plans))] if plans else []
+    return [evaluate(situation, joined_plans(plans))] if plans else []

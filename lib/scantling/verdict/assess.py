@@ -1,7 +1,7 @@
 """The verdict on a design: search the plans of every phase, lay out the best, and judge it against
 what the design asks for."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -12,14 +12,11 @@ from ..catalogue.models.shape import Model, parameters
 from ..design.design import Design
 from ..design.repriced import repriced
 from ..design.resolved import Resolved
+from ..physics.cases import Plan
 from ..physics.gather import Situation, situation as situation_of
-from ..physics.memory.chance import oom_probability
-from ..physics.memory.peak import memory
-from ..physics.step import step_time
 from ..plans import space as planning
-from ..plans.evaluate import Search, any_fits, find, unpinned
+from ..plans.evaluate import Search, any_fits, evaluate_together, find, legal, unpinned
 from ..plans.prepare import prepare
-from ..plans.ran import spread_of
 from ..plans.remote import Progress
 from ..plans.stages import kept_on_device, searched, with_schedules
 from ..plans.stream import ON_DEVICE
@@ -28,6 +25,7 @@ from .judge import judge
 from .numbers import numbers, with_step
 from .refusal import arithmetic, leanest
 from .result import Fastest
+from .settle import Pick, settled
 from .verdicts import rank
 
 
@@ -65,33 +63,102 @@ def assess(
     differs.
     """
     space = planning.space_of(space)
+    resolved = ready(design, kit, model, constants)
+    searches = searched_phases(resolved, space, progress=progress, like=like)
+    if isinstance(searches, Assessment):
+        return searches
+    (laid,) = laid_out([(resolved, searches)])
+    return judged(laid, space)
+
+
+def assess_together(
+    designs: Sequence[Design], *, space: planning.Space | str | None = None
+) -> list[Assessment | DesignError]:
+    """`assess` of several designs, in their order, a DesignError in the place of one that is
+    refused. Plans of designs of a kind (`Situation.kind`) pass through the model together."""
+    space = planning.space_of(space)
+    answers: dict[int, Assessment | DesignError] = {}
+    asked: dict[int, Asked] = {}
+    for i, design in enumerate(designs):
+        try:
+            asked[i] = ask(ready(design), space)
+        except DesignError as error:
+            answers[i] = error
+    firsts = iter(evaluate_together([pair for one in asked.values() for pair in one.plans]))
+    found: dict[int, tuple[Resolved, list[PhaseSearch]]] = {}
+    for i, one in asked.items():
+        own = [next(firsts) for _ in one.plans]
+        try:
+            searches = searched_phases(one.resolved, space, firsts=own)
+        except DesignError as error:
+            answers[i] = error
+            continue
+        if isinstance(searches, Assessment):
+            answers[i] = searches
+        else:
+            found[i] = one.resolved, searches
+    for i, laid in zip(found, laid_out([*found.values()])):
+        answers[i] = judged(laid, space)
+    return [answers[i] for i in range(len(designs))]
+
+
+class Asked(NamedTuple):
+    """A design made ready, and the legal plans of its phases where the space is searched whole."""
+
+    resolved: Resolved
+    plans: list[tuple[Situation, Plan]]
+
+
+def ask(resolved: Resolved, space: planning.Space) -> Asked:
+    """The plans of a space that a design asks about. Raises DesignError, as `evaluate.legal`."""
+    if space.offload != ON_DEVICE:
+        return Asked(resolved, [])
+    offered = planning.offered(space, resolved)
+    situations = [situation_of(resolved, phase) for phase in resolved.phases]
+    return Asked(resolved, [(one, legal(one, offered)) for one in situations])
+
+
+def ready(
+    design: Design,
+    kit: Mapping[str, Any] | None = None,
+    model: Model | None = None,
+    constants: Mapping[str, float] | None = None,
+) -> Resolved:
+    """A design made ready for the models, with what stands in for its own (as of `assess`)."""
     resolved = replace(prepare(design), kit=kit or {}, constants=constants or {})
     if design.measured_at is not None:
         resolved = replace(resolved, measured=calibrated(design.measured_at))
     if model is not None:
         resolved = replace(resolved, model=model, params=parameters(model))
+    return resolved
+
+
+def searched_phases(
+    resolved: Resolved,
+    space: planning.Space,
+    *,
+    firsts: Sequence[Search] = (),
+    progress: Progress | None = None,
+    like: Assessment | None = None,
+) -> list[PhaseSearch] | Assessment:
+    """The search of every phase; the assessment of an impossible design where one fits nowhere.
+    firsts : the searches of the space alone, a phase each, where they are at hand."""
     searches = []
     for i, phase in enumerate(resolved.phases):
-        situation = situation_of(resolved, phase)
-        phase_search = searched_before(like, situation, i)
-        if phase_search is None:
-            phase_search = choose(situation, space, progress)
-        if phase_search is None:
+        first = firsts[i] if firsts else None
+        situation = situation_of(resolved, phase) if first is None else first.situation
+        found = searched_before(like, situation, i)
+        if found is None:
+            found = choose(situation, space, first=first, progress=progress)
+        if found is None:
             return Assessment(
-                design=design,
+                design=resolved.design,
                 resolved=resolved,
                 verdict="impossible",
                 refusal=arithmetic(situation),
             )
-        searches.append(phase_search)
-    assessment = simplest_of_fast(resolved, searches)
-    too_slow = assessment.fits and any(m.banded for m in assessment.missed)
-    if too_slow and space == planning.DEFAULT:
-        wide = [PhaseSearch(with_schedules(search), fits) for search, fits in searches]
-        wider = simplest_of_fast(resolved, wide)
-        if rank(wider.verdict) < rank(assessment.verdict):
-            return wider
-    return assessment
+        searches.append(found)
+    return searches
 
 
 def searched_before(like: Assessment | None, situation: Situation, i: int) -> PhaseSearch | None:
@@ -139,16 +206,73 @@ def calibrated(design: Design) -> dict[str, float]:
     return ratios
 
 
-def simplest_of_fast(resolved: Resolved, searches: Sequence[PhaseSearch]) -> Assessment:
-    """The assessment of the plainest plans within 3 % of the fastest (10 % of one that offloads),
-    of the fastest where the verdict on the plainest is worse."""
-    fastest = laid_out(resolved, searches, Search.best)
+class LaidOut(NamedTuple):
+    """A design with the plans that it is judged by, one a phase: the fastest, and the plainest
+    within 3 % of it (10 % of one that offloads), the same where no other is plainer."""
+
+    resolved: Resolved
+    searches: Sequence[PhaseSearch]
+    fastest: tuple[Chosen, ...]
+    plainest: tuple[Chosen, ...]
+
+
+def laid_out(found: Iterable[tuple[Resolved, Sequence[PhaseSearch]]]) -> list[LaidOut]:
+    """Designs with their plans laid out, those of all in the same passes; of a phase that does not
+    fit the leanest plan."""
+    designs = []
+    picks: list[Pick] = []
+    for resolved, searches in found:
+        rows = [search.best() if fits else None for search, fits in searches]
+        plain = rows if None in rows else [search.simplest() for search, _ in searches]
+        some = (rows,) if plain == rows else (rows, plain)
+        designs.append((resolved, searches, len(picks), len(searches) * len(some)))
+        picks += [pick for these in some for pick in picked(resolved, searches, these)]
+    chosen = [with_step(one, pick.measured) for one, pick in zip(settled(picks), picks)]
+    laid = []
+    for resolved, searches, start, n in designs:
+        own, phases = tuple(chosen[start : start + n]), len(searches)
+        laid.append(LaidOut(resolved, searches, own[:phases], own[n - phases :]))
+    return laid
+
+
+def picked(
+    resolved: Resolved, searches: Sequence[PhaseSearch], rows: Sequence[int | None]
+) -> list[Pick]:
+    """One plan of each phase's search, the leanest where no row is named."""
+    return [
+        Pick(
+            search=search,
+            row=int(search.total_bytes.argmin()) if row is None else row,
+            fits=fits,
+            measured=resolved.measured if i == resolved.main else {},
+        )
+        for i, ((search, fits), row) in enumerate(zip(searches, rows))
+    ]
+
+
+def judged(laid: LaidOut, space: planning.Space) -> Assessment:
+    """The verdict on a design; where the default space misses a limit on speed, after the schedules
+    and expert layouts that it leaves out."""
+    assessment = simplest_of_fast(laid)
+    too_slow = assessment.fits and any(m.banded for m in assessment.missed)
+    if too_slow and space == planning.DEFAULT:
+        wide = [PhaseSearch(with_schedules(search), fits) for search, fits in laid.searches]
+        (wider_laid,) = laid_out([(laid.resolved, wide)])
+        wider = simplest_of_fast(wider_laid)
+        if rank(wider.verdict) < rank(assessment.verdict):
+            return wider
+    return assessment
+
+
+def simplest_of_fast(laid: LaidOut) -> Assessment:
+    """The assessment of the plainest plans, of the fastest where the verdict on the plainest is
+    worse."""
+    fastest = judge(numbers(laid.resolved, laid.fastest))
     if not fastest.fits:
         return fastest
     assessment = fastest
-    rows = [search.simplest() for search, _ in searches]
-    if rows != [one.row for one in fastest.phases]:
-        simplest = laid_out(resolved, searches, Search.simplest)
+    if [one.row for one in laid.plainest] != [one.row for one in laid.fastest]:
+        simplest = judge(numbers(laid.resolved, laid.plainest))
         if rank(simplest.verdict) <= rank(fastest.verdict):
             assessment = simplest
     faster, chosen = fastest.chosen, assessment.chosen
@@ -163,21 +287,6 @@ def simplest_of_fast(resolved: Resolved, searches: Sequence[PhaseSearch]) -> Ass
             why_not=why,
         ),
     )
-
-
-def laid_out(
-    resolved: Resolved, searches: Iterable[PhaseSearch], pick: Callable[[Search], int | None]
-) -> Assessment:
-    """The assessment of one plan of each phase's search: the row that `pick` names, the leanest
-    where none fits."""
-    phases = []
-    for i, (search, fits) in enumerate(searches):
-        row = pick(search) if fits else None
-        if row is None:
-            row = int(search.total_bytes.argmin())
-        measured = resolved.measured if i == resolved.main else {}
-        phases.append(with_step(settle(search, row, fits), measured))
-    return judge(numbers(resolved, tuple(phases)))
 
 
 def changed(
@@ -196,17 +305,21 @@ def changed(
 
 
 def choose(
-    situation: Situation, space: planning.Space, progress: Progress | None = None
+    situation: Situation,
+    space: planning.Space,
+    *,
+    first: Search | None = None,
+    progress: Progress | None = None,
 ) -> PhaseSearch | None:
     """The search of a phase under the pins and what the stack offers; the same as it is where only
     these stop it; None where nothing can fit, at once where the lean end of every axis does
     not. State leaves the device for a pinned plan's sake only where no other plan fits with all of
-    it on the device."""
+    it on the device. first : the search of the space alone, where it is at hand."""
     pinned = situation.phase.pins
-    first = None
     if space.offload == ON_DEVICE:
         offered = planning.offered(space, situation.resolved)
-        first = find(situation, offered, progress=progress)
+        if first is None:
+            first = find(situation, offered, progress=progress)
         if first.best() is None:
             if leanest(situation).best() is None:
                 return None
@@ -219,27 +332,3 @@ def choose(
     if not (pinned or situation.resolved.offers) or leanest(situation).best() is None:
         return None
     return PhaseSearch(search, fits=False)
-
-
-def settle(search: Search, row: int, fits: bool) -> Chosen:
-    """One plan of a search laid out alone."""
-    case = search.case(row)
-    situation = search.situation
-    step = step_time(case)
-    used = memory(case)
-    step_s = float(step.total)
-    chance = oom_probability(used.total, used.capacity, spread_of(situation, case.plan))
-    return Chosen(
-        phase=situation.phase,
-        search=search,
-        row=row,
-        plan=search.row(row),
-        case=case,
-        memory=used,
-        step=step,
-        fits=fits,
-        oom_probability=float(chance),
-        step_s=step_s,
-        step_s_low=step_s,
-        step_s_high=step_s,
-    )

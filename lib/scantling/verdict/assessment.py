@@ -9,6 +9,7 @@ from ..catalogue.stacks import Switch, software_switches
 from ..design.design import Design
 from ..design.resolved import Phase, Resolved
 from ..endure.cost import Cost
+from ..endure.life import Gang
 from ..endure.reliability import Endurance
 from ..physics.cases import Cases
 from ..physics.memory.peak import Memory
@@ -45,6 +46,7 @@ class Chosen:
     row: int  # of the plan in that search
     plan: PlanRow  # the plan as plain values, in the keys of `design --json`
     case: Cases
+    gang: Gang  # what an elastic run of the plan drops at once
     memory: Memory
     step: Step  # as computed
     fits: bool

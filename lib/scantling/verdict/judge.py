@@ -14,7 +14,7 @@ from ..design.constraints import CONSTRAINTS, Constraint
 from ..design.plausible import questions
 from ..physics.cases import devices as ranks
 from ..plans.evaluate import unpinned
-from ..plans.fit import streamed_weights
+from ..plans.fit import host_of, streamed_weights
 from ..plans.stages import searched
 from .assessment import Assessment, Chosen, Reason
 from .constraints import chance_of, missed, value_of
@@ -154,7 +154,7 @@ def _senseless(id: str, text: str) -> Reason:
 def streamed_bytes(chosen: Chosen) -> float:
     """Weights of a device that come from NVMe in every pass. [bytes]"""
     cluster = chosen.search.situation.resolved.cluster
-    return float(streamed_weights(cluster, chosen.case, chosen.memory))
+    return float(streamed_weights(host_of(cluster), chosen.case, chosen.memory))
 
 
 def risks(assessment: Assessment) -> list[Reason]:

@@ -7,9 +7,6 @@ from functools import partial
 from math import exp, hypot, log
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from ..base.columns import Array
 from ..base.json import clean
 from ..base.plugins import FUNCTIONS, entries, function
 from ..base.records import Known
@@ -20,18 +17,16 @@ from ..catalogue.words import MEMORY_PARTS, STEP_PARTS
 from ..design.resolved import Resolved
 from ..endure.checkpoint import contents
 from ..endure.cost import Cost, expected, figures as cost_figures, price
-from ..endure.life import Gang, Reshaped
 from ..endure.reliability import Endurance, as_logged, endure, figures as endurance_figures
 from ..physics import bands, layout
 from ..physics.block_kinds import by_kind
 from ..physics.cases import WEIGHT_BYTES, Cases, devices
 from ..physics.communication import communication
 from ..physics.memory.chance import MEASURED_SPREAD, oom_probability
-from ..physics.memory.peak import memory, memory_by_stage
-from ..physics.step import causal_share, counted_share, hardware_share, mfu_basis, rates, step_time
+from ..physics.memory.peak import memory_by_stage
+from ..physics.step import causal_share, counted_share, hardware_share, mfu_basis, rates
 from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
-from ..plans.plan_names import PlanRow
 from .assessment import Assessment, Chosen
 from .likely import DrawnRuns
 from .result import PhaseRow, Promise, Result
@@ -164,7 +159,7 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
         devices=ranks,
         idle_nodes=(resolved.cluster.devices - ranks) // resolved.cluster.devices_per_node,
         recovers=stack(resolved.stack or GENERIC).recovers,
-        gang=gang_of(chosen, resolved.cluster.devices_per_node),
+        gang=chosen.gang,
         watchdog_s=chosen.search.situation.stack.collective_timeout_s,
     )
 
@@ -175,46 +170,6 @@ def saved_weight_bytes(chosen: Chosen) -> float:
     case = chosen.case
     alone = case.constants.memory.fp32_shards > 0 and case.job.master_bytes > 0
     return 0.0 if alone else WEIGHT_BYTES
-
-
-def tied(plan: PlanRow) -> int:
-    """Data-parallel replicas that share a group of experts: they go and come together."""
-    expert_ranks = plan["ep"] * plan["etp"]
-    return int(min(plan["dp"], max(1, -(-expert_ranks // (plan["tp"] * plan["cp"])))))
-
-
-def gang_of(chosen: Chosen, per_node: int) -> Gang:
-    """What an elastic run of the plan drops at once: the replicas that share a group of experts,
-    their nodes, the micro-batches of each in a step, and the plan `reshaped` without them."""
-    plan = chosen.plan
-    span = tied(plan)
-    return Gang(
-        replicas=plan["dp"] // span,
-        nodes=-(-plan["tp"] * plan["cp"] * plan["pp"] * span // per_node),
-        micro_batches=max(plan["grad_accum"], 1),
-        reshape=partial(reshaped, chosen.case, span),
-    )
-
-
-def reshaped(case: Cases, span: int, gone: Array) -> Reshaped:
-    """A plan without `gone` of its gangs of `span` replicas, the global batch kept by
-    accumulation; it fits within the capacity, or where it takes no more than the plan does
-    whole."""
-    whole = case.plan.dp
-    dp = np.maximum(whole - span * np.array([0, *gone]), 1)
-    m = np.ceil(case.micro_batches * whole / dp - 1e-9)
-    less = replace(
-        case.with_plan(dp=dp), job=replace(case.job, global_batch=m * dp * case.plan.micro_batch)
-    )
-    device = memory(less)
-    used, times = np.asarray(device.total), np.asarray(step_time(less).total)
-    return Reshaped(
-        dp=dp[1:],
-        micro_batches=m[1:],
-        ratio=times[1:] / times[0],
-        memory_bytes=used[1:],
-        fits=used[1:] <= np.maximum(device.capacity, used[0]),
-    )
 
 
 def useful_s(

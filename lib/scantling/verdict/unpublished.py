@@ -11,7 +11,7 @@ from ..catalogue.words import CP_TYPES
 from ..physics.cases import devices
 from ..physics.step import rates, step_time
 from ..plans.evaluate import skipped
-from ..plans.fit import disk_bytes_per_s, on_disk
+from ..plans.fit import disk_bytes_per_s, host_of, on_disk
 from ..plans.laws import exchange_splits_heads
 from ..plans.plan_names import short
 from ..plans.space import SHORT_CHUNK
@@ -135,7 +135,8 @@ def exchanged(chosen: Chosen) -> Iterator[str]:
 
 def to_disk(chosen: Chosen) -> float:
     """State of a device that its share of the host's memory does not hold. [bytes]"""
-    return float(on_disk(chosen.search.situation.resolved.cluster, chosen.memory))
+    cluster = chosen.search.situation.resolved.cluster
+    return float(on_disk(host_of(cluster), chosen.memory))
 
 
 def host_state(chosen: Chosen) -> str:

@@ -157,7 +157,7 @@ def sweep(
     places = product(*(range(len(axis.values)) for axis in axes))
     fields = [fields_of(session.now, *zip(axes, place)) for place in places]
     design = session.now.design
-    return len(fields), (sweeps.cell(design, tuple(of), tuple(of.values())) for of in fields)
+    return len(fields), (cell for of in fields for cell in sweeps.cells(design, [of]))
 
 
 def narrowed(along: Along, most: int = _ACROSS) -> Along:
