@@ -4,9 +4,11 @@ table."""
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from scantling.base.show import gigabytes, several, span
+from scantling.base.quantities.quantity import band
+from scantling.base.show import days, gigabytes, several, span, usd
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.catalogue.words import Precision
+from scantling.verdict.assessment import Assessment
 
 from .launch_plan import LaunchPlan, known
 from .quote import md
@@ -76,11 +78,25 @@ def length(launch: LaunchPlan, wall_s: float | None) -> Iterator[Row]:
             own = "set STEPS"
         yield Row("length", f"the design names no tokens: {own}")
         return
+    phases = len(launch.assessment.phases)
+    whole = f", for all {phases} phases" if phases > 1 else ""
     low, high = span(known(f.days_low) * DAY_S), span(known(f.days_high) * DAY_S)
-    yield Row("wall time", f"{span(wall_s)} ({low} to {high}), goodput {f.goodput:.1%}")
-    yield Row("device hours", f"{launch.devices * wall_s / HOUR_S:,.0f}")
+    undisturbed = f"{span(wall_s)} ({low} to {high}), goodput {f.goodput:.1%}"
+    yield Row("likely, with failures and risks", likely_run(launch.assessment) + whole)
+    yield Row("wall time, undisturbed by risks", undisturbed + whole)
+    yield Row("device hours in it", f"{launch.devices * wall_s / HOUR_S:,.0f}, without spares")
     if f.cost_usd:
-        yield Row("cost", f"${f.cost_usd:,.0f}")
+        yield Row("cost, undisturbed by risks", usd(f.cost_usd) + whole)
+
+
+def likely_run(assessment: Assessment) -> str:
+    """Days and dollars that lead everywhere, with their 80 % bands."""
+    likely = assessment.likely
+    text = f"{days(known(likely.days))} ({band('days', likely.days_low, likely.days_high)})"
+    if likely.cost_usd is None:
+        return text
+    spread = band("cost_usd", likely.cost_usd_low, likely.cost_usd_high)
+    return f"{text}, {usd(likely.cost_usd)} ({spread})"
 
 
 def request(launch: LaunchPlan) -> Iterator[Row]:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 import scantling as sc
 from scantling.catalogue.stacks import stack
+from scantling.cli import texts
+from scantling_kits.budget import budget
 from scantling_kits.expressible import express
 from scantling_kits.frameworks import FRAMEWORKS
 from scantling_kits.preview import kit_gaps
@@ -34,3 +36,23 @@ def test_a_kit_without_gaps_has_the_step_days_and_cost_of_its_design(path):
         for figure in ("days", "cost_usd", "goodput"):
             own, theirs = vars(launch.assessment)[figure], vars(one)[figure]
             assert own == theirs or own == pytest.approx(theirs, rel=EXACT)
+
+
+@pytest.mark.parametrize("phases", [1, 2])
+def test_a_kit_leads_with_the_days_and_dollars_of_its_design(phases):
+    """Mixtral on 512 MI300X: $211,582 on the kit, $255,000 in the design."""
+    parts = [{"tokens": 1e12, "seq_len": 8192, "global_batch": 512}]
+    parts.append({"tokens": 1e11, "seq_len": 32768, "global_batch": 128, "name": "long"})
+    data = {
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": "h100-sxm", "devices": 128},
+        "stack": "megatron-core",
+        "job": {"phases": parts[:phases]},
+    }
+    one = sc.assess(sc.Design.from_data(data))
+    launch = express(one, one.resolved.main, FRAMEWORKS["megatron"], "torchrun")
+    rows = dict(budget(launch, one.days * 86400))
+    said = rows["likely, with failures and risks"]
+    assert texts.run(one.as_dict(advice=False)).startswith(f"likely {said.partition(', for')[0]}")
+    assert ("for all 2 phases" in said) == (phases == 2)
+    assert "undisturbed by risks" in " ".join(rows)
