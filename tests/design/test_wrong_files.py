@@ -487,3 +487,17 @@ def test_python_callers_get_the_parts():
 
 def test_the_file_without_a_fault_has_none():
     assert prepare(Design.from_yaml(GOOD)).cluster.devices == 64
+
+
+@pytest.mark.parametrize("word, nearest", [("fsdp", "zero3"), ("FSDP2", "zero3"), ("ddp", "none")])
+def test_sharding_by_the_name_of_pytorch_is_not_taken_for_the_hybrid_one(word, nearest):
+    """FullyShardedDataParallel is ZeRO-3 (Zhao et al. 2023, arXiv:2304.11277); HSDP is another."""
+    data = {
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": "h100-sxm", "devices": 8},
+        "job": {"seq_len": 8192, "global_batch": 64},
+        "plan": {"sharding": word},
+    }
+    with pytest.raises(DesignError) as refused:
+        Design.from_data(data)
+    assert str(refused.value).endswith(f"nearest: {nearest}")

@@ -416,3 +416,16 @@ def test_a_sweep_over_lengths_shows_mfu_by_one_count(capsys, tmp_path):
     assert "MFU counts attention as causal masks leave it" in said
     for cell in cells:
         assert f"{cell['figures']['mfu_causal']:.1%}".replace("%", " %") in said
+
+
+def test_a_price_that_is_missing_is_called_by_its_kind():
+    """H100 have prices on demand and reserved, and none of a spot market."""
+    data = {
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": "h100-sxm", "devices": 64},
+        "job": {"tokens": 1e12, "seq_len": 8192, "global_batch": 512},
+        "prices": {"kind": "spot"},
+        "constraints": {"budget_usd": 1e5},
+    }
+    (line, *_) = sc.assess(sc.Design.from_data(data)).as_dict()["limits"]
+    assert "the catalogue has no spot price of H100 80GB SXM5" in line

@@ -16,6 +16,8 @@ Check = Callable[[Any], Any]  # the value of a file -> the value of the design
 
 _SCALES = ("k", "K", "M", "G", "B", "T")
 _BINARY = tuple(2.0**i for i in range(10))
+# what frameworks call a choice that is spelt least like it here
+_OTHER_NAMES = {"fsdp": "zero3", "fsdp2": "zero3", "full_shard": "zero3", "ddp": "none"}
 _MEANT = {"yes": "true", "on": "true", "1": "true", "no": "false", "off": "false", "0": "false"}
 
 
@@ -120,7 +122,9 @@ def word_of(choices: Sequence[str]) -> Check:
         if not isinstance(value, str):
             raise DesignError("", value, choices, problem="is not a word")
         if value not in choices:
-            raise DesignError("", value, choices, problem="is not one of the choices")
+            other = _OTHER_NAMES.get(value.lower())
+            nearest = other if other in choices else None
+            raise DesignError("", value, choices, nearest, problem="is not one of the choices")
         return value
 
     return check

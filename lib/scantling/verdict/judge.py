@@ -77,7 +77,8 @@ def _missing(assessment: Assessment, row: Constraint) -> str:
         return f"the power of {chip}, which nobody has published"
     if assessment.days is None:
         return f"{assessment.resolved.job_path}.tokens"
-    return f"prices.usd_per_device_hour: the catalogue has no price of {chip}"
+    kind = assessment.resolved.prices.kind or "on-demand"
+    return f"prices.usd_per_device_hour: the catalogue has no {kind} price of {chip}"
 
 
 def senseless(assessment: Assessment) -> list[Reason]:

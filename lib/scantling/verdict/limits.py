@@ -260,10 +260,10 @@ def idle(assessment: Assessment, advice: bool = True) -> Iterator[str]:
         yield f"{line}; of {plans_tried(chosen)} none that fits uses more"
     else:
         other = chosen.alternative(row)
-        yield (
-            f"{line}; the fastest plan on more ({by_plan[row]:,.0f}: {other.plan}) has "
-            f"{other.apart}"
-        )
+        line += f"; the fastest plan on more ({by_plan[row]:,.0f}: {other.plan}) has {other.apart}"
+        if other.longer < 0:
+            line += f"; not chosen: {search.why_passed_over(row, chosen.row)}"
+        yield line
 
 
 def racks(assessment: Assessment) -> Iterator[str]:
