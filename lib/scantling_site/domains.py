@@ -2,6 +2,7 @@
 back, at what cost in goodput."""
 
 from collections.abc import Iterator, Sequence
+from math import lcm
 
 import numpy as np
 from scantling.base.records import Known, Lines, Record, record
@@ -13,9 +14,10 @@ from scantling.endure.reliability import GOES_ON
 
 from .constants import CONSTANTS
 from .fabric.build import built, slices_of
+from .fabric.topology import Topology
 from .facts import number, source
 from .job_site import Run, Site
-from .placement import blocks
+from .placement import Blocks, blocks_of
 
 LLAMA3_DAYS = 54.0
 LLAMA3_DEVICES = 16_384
@@ -109,9 +111,9 @@ def replicas_hit(size: int, block: int, replicas: int, devices: int) -> int:
     stand side by side).  replicas : dp.  devices : ranks of the job.
 
     A block of ranks [a, b) touches floor((b - 1) / block) - floor(a / block) + 1 runs of ranks,
-    each of another replica until all are hit.
+    each of another replica until all are hit; from lcm(size, block) on they repeat.
     """
-    starts = np.arange(0, devices, size)
+    starts = np.arange(0, min(devices, lcm(size, block)), size)
     last = np.minimum(starts + size, devices) - 1
     return int(min((last // block - starts // block + 1).max(), replicas))
 
@@ -158,12 +160,14 @@ def domains(s: Site) -> Domains:
 
 def known_domains(s: Site) -> tuple[Domain, ...]:
     """The failure domains that this site has, small to large."""
+    topology = built(s.cluster).topology
+    network = blocks_of(s.cluster, topology)
     return (
         *_device_domains(s),
-        *_node_domains(s),
-        *_circuit_domains(s),
-        *_switch_domains(s),
-        *_site_domains(s),
+        *_node_domains(s, network),
+        *_circuit_domains(s, topology),
+        *_switch_domains(s, network),
+        *_site_domains(s, network),
     )
 
 
@@ -201,16 +205,16 @@ def _device_domains(s: Site) -> Iterator[Domain]:
     )
 
 
-def _leaf_nodes(s: Site) -> int:
-    return blocks(s.cluster).unit // s.per_node
+def _leaf_nodes(s: Site, network: Blocks) -> int:
+    return network.unit // s.per_node
 
 
-def _beyond_a_leaf(s: Site) -> bool:
+def _beyond_a_leaf(s: Site, network: Blocks) -> bool:
     """Whether the job stands under several leaf switches, so that one can be told from a link."""
-    return s.used > _leaf_nodes(s) * s.per_node and not s.torus
+    return s.used > _leaf_nodes(s, network) * s.per_node and not s.torus
 
 
-def _node_domains(s: Site) -> Iterator[Domain]:
+def _node_domains(s: Site, network: Blocks) -> Iterator[Domain]:
     """A host, its power supplies, one of its links."""
     often = s.e.failures_per_day
     yield Domain(
@@ -237,7 +241,7 @@ def _node_domains(s: Site) -> Iterator[Domain]:
         id="link",
         what=link,
         devices=1,
-        rate=often["link"] + (0.0 if _beyond_a_leaf(s) else often["switch"]),
+        rate=often["link"] + (0.0 if _beyond_a_leaf(s, network) else often["switch"]),
         rate_source=TABLE5,
         copy="L1",
         scattered=True,
@@ -246,10 +250,10 @@ def _node_domains(s: Site) -> Iterator[Domain]:
     )
 
 
-def _circuit_domains(s: Site) -> Iterator[Domain]:
+def _circuit_domains(s: Site, topology: Topology) -> Iterator[Domain]:
     """What optical circuit switches join: cubes, and the switches themselves."""
     slices = slices_of(s.cluster)
-    circuits = built(s.cluster).topology.circuits // -(-slices.number // slices.sharing)
+    circuits = topology.circuits // -(-slices.number // slices.sharing)
     if not circuits:
         return
     chips = int(CONSTANTS.cube)
@@ -275,17 +279,17 @@ def _circuit_domains(s: Site) -> Iterator[Domain]:
     )
 
 
-def _rack_devices(s: Site) -> int:
+def _rack_devices(s: Site, network: Blocks) -> int:
     """Devices of a rack under the job."""
-    rack = s.cluster.scale_up_domain if s.racks_join else blocks(s.cluster).rack
+    rack = s.cluster.scale_up_domain if s.racks_join else network.rack
     return min(rack, s.used)
 
 
-def _switch_domains(s: Site) -> Iterator[Domain]:
+def _switch_domains(s: Site, network: Blocks) -> Iterator[Domain]:
     """A leaf switch and a rack, where switches join nodes."""
     if s.torus or s.used <= s.per_node:
         return
-    leaf = _leaf_nodes(s)
+    leaf = _leaf_nodes(s, network)
     yield Domain(
         id="leaf",
         what=(
@@ -293,7 +297,7 @@ def _switch_domains(s: Site) -> Iterator[Domain]:
             "through"
         ),
         devices=min(leaf, s.used_nodes),
-        rate=s.e.failures_per_day["switch"] if _beyond_a_leaf(s) else 0.0,
+        rate=s.e.failures_per_day["switch"] if _beyond_a_leaf(s, network) else 0.0,
         rate_source=source("R074"),
         copy="L1",
         scattered=True,
@@ -303,11 +307,16 @@ def _switch_domains(s: Site) -> Iterator[Domain]:
     if s.racks_join:
         rack = "NVLink rack: switch tray, busbar or leak"
     yield Domain(
-        id="rack", what=rack, devices=_rack_devices(s), rate=None, rate_source=SILENCE, copy="L1"
+        id="rack",
+        what=rack,
+        devices=_rack_devices(s, network),
+        rate=None,
+        rate_source=SILENCE,
+        copy="L1",
     )
 
 
-def _site_domains(s: Site) -> Iterator[Domain]:
+def _site_domains(s: Site, network: Blocks) -> Iterator[Domain]:
     """A pod that is drained, a row, the building."""
     yield Domain(
         id="pod-maintenance",
@@ -325,7 +334,7 @@ def _site_domains(s: Site) -> Iterator[Domain]:
         yield Domain(
             id="row",
             what=f"row: {racks:.0f} racks on one cooling loop or busway",
-            devices=min(s.used, int(racks) * _rack_devices(s)),
+            devices=min(s.used, int(racks) * _rack_devices(s, network)),
             rate=None,
             rate_source=SILENCE,
             copy="L2",

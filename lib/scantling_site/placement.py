@@ -21,6 +21,7 @@ from scantling.physics.cases import Cases
 from scantling.physics.traffic import expert_copies
 
 from .fabric.build import built
+from .fabric.topology import Topology
 from .job_site import Site
 
 AXES = KIT = ("tp", "cp", "dp", "pp")
@@ -315,7 +316,11 @@ class Blocks(NamedTuple):
 
 def blocks(cluster: Cluster) -> Blocks:
     """The blocks of the design's network."""
-    fabric = built(cluster).topology
+    return blocks_of(cluster, built(cluster).topology)
+
+
+def blocks_of(cluster: Cluster, fabric: Topology) -> Blocks:
+    """The blocks of a network as it is built."""
     rack = rack_devices(cluster)
     if fabric.kind == "torus":
         slice_ = min(cluster.scale_up_domain, cluster.devices)

@@ -189,11 +189,13 @@ class Search:
             return case
         return through_disks(host_of(self.situation.resolved.cluster), case, memory(case))
 
-    def row(self, i: int) -> PlanRow:
+    def row(self, i: int, case: Cases | None = None) -> PlanRow:
         """One plan as plain values. A stack that lists operations of its own under `selective`
-        (`per_op`) has no modules to name."""
-        situation, plan = self.situation, plan_at(self.plan, i)
-        case = situation.cases(plan)
+        (`per_op`) has no modules to name. case : of the plan, where it is at hand."""
+        situation = self.situation
+        if case is None:
+            case = situation.cases(plan_at(self.plan, i))
+        plan = case.plan
         recompute = RECOMPUTES[int(plan.recompute)]
         listed = recompute == Recompute.SELECTIVE and situation.stack.memory.get("per_op")
         own_runs = plan.pp > 1 and (plan.layer_split or case.layout)

@@ -1,6 +1,7 @@
 """Whether a plan fits: device memory, and the host memory and NVMe that offloaded state takes."""
 
 from dataclasses import replace
+from math import isnan
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def host_of(cluster: Cluster) -> Host:
     """What one device of a cluster may take of its node."""
     return Host(
         memory_bytes=float(
-            HOST_SHARE * np.nan_to_num(cluster.host_memory_bytes) / cluster.devices_per_node
+            HOST_SHARE * _there(cluster.host_memory_bytes) / cluster.devices_per_node
         ),
         all_bytes=host_bytes(cluster),
         disk_bytes_per_s=disk_bytes_per_s(cluster),
@@ -44,8 +45,13 @@ def host_of(cluster: Cluster) -> Host:
 def host_bytes(cluster: Cluster) -> float:
     """Host memory and NVMe that one device may take for offloaded state: an even share of its
     node's, HOST_SHARE of it. [bytes]"""
-    per_node = np.nan_to_num(cluster.host_memory_bytes) + np.nan_to_num(cluster.nvme_bytes)
+    per_node = _there(cluster.host_memory_bytes) + _there(cluster.nvme_bytes)
     return float(HOST_SHARE * per_node / cluster.devices_per_node)
+
+
+def _there(known_bytes: float) -> float:
+    """Bytes that a node is known to have; none where nobody says (nan)."""
+    return 0.0 if isnan(known_bytes) else float(known_bytes)
 
 
 def on_disk(host: Host, m: Memory) -> Column:
@@ -77,7 +83,7 @@ def disk_bytes_per_s(cluster: Cluster) -> float:
     arrays = (row for row in catalogue.storages().values() if row.scope == "node")
     row = max(arrays, key=lambda row: row.capacity_bytes)
     both = 2 / (1 / row.client_read_bytes_per_s + 1 / row.client_write_bytes_per_s)
-    nvme_bytes = float(np.nan_to_num(cluster.nvme_bytes))
+    nvme_bytes = _there(cluster.nvme_bytes)
     return float(both / row.capacity_bytes * nvme_bytes / cluster.devices_per_node)
 
 

@@ -39,7 +39,7 @@ def settled(picks: Sequence[Pick]) -> list[Chosen]:
 def of_a_kind(picks: Sequence[Pick]) -> list[Chosen]:
     """`settled` of plans whose situations are of one kind, in one pass."""
     cases = [search.case(row) for search, row, *_ in picks]
-    plans = [search.row(row) for search, row, *_ in picks]
+    plans = [pick.search.row(pick.row, case) for pick, case in zip(picks, cases)]
     per_node = [search.situation.resolved.cluster.devices_per_node for search, *_ in picks]
     gangs = [*map(gang_of, cases, plans, per_node)]
     fewer = [shrunk(*one) for one in zip(cases, map(tied, plans), [gang.probes for gang in gangs])]
