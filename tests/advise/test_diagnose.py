@@ -213,3 +213,22 @@ def test_experts_one_by_one_and_graphs_that_are_off_are_found():
         _, design = measured_with(text, name, 1)
         d = diagnose(design)
         assert any(r["cause"] == name and r["explains"] > 0.95 for r in d.causes), d.lines
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("chip", ["mi300x", "gaudi3", "mi250x-gcd"])
+def test_tensor_ranks_spread_over_nodes_are_found_on_a_mesh_too(chip):
+    """A domain of one device has no peer to share its links with: the rate of its ring was 0."""
+    design = Design.from_data(
+        {
+            "model": "llama-3.1-70b",
+            "cluster": {"accelerator": chip, "devices": 256},
+            "job": {"tokens": 2e12, "seq_len": 8192, "global_batch": 512},
+            "plan": {"tp": 8, "pp": 1},
+        }
+    )
+    spread = next(cause for cause in SLOWER if cause.name.startswith("tensor-parallel ranks"))
+    case = assess(design).chosen.case
+    slow_s = float(step_time(spread.change(case, 1.0)).total)
+    found = diagnose(design.change({"measured.step_s": slow_s}))
+    assert spread.name in [row["cause"] for row in found.causes[:4]]

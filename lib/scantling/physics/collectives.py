@@ -58,9 +58,10 @@ def volume(collective: str | Array, ranks: Column) -> Column:
 
 def link_rate(w: Wires) -> Column:
     """Bytes/s of the links that the members of a domain have among them: all of a device's behind
-    a switch, one a peer on a mesh: U (m-1)/(domain-1)."""
-    link, others = w.link, w.link.domain - 1
-    peers = np.where(w.inside > 1, w.inside - 1, others) / np.maximum(others, 1)
+    a switch, one a peer on a mesh: U (m-1)/(domain-1); U for a device that is a domain of its own,
+    whose ring the network limits."""
+    link, others = w.link, np.maximum(w.link.domain - 1, 1)
+    peers = np.where(w.inside > 1, w.inside - 1, others) / others
     return link.up_bytes_per_s * np.where(link.mesh > 0, peers, 1.0)
 
 
