@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,7 +19,7 @@ from scantling.design.cluster_rules import build_cluster
 from scantling.design.schema import Constraints
 from scantling.endure import cost, elastic, failures, goodput, spares
 from scantling.endure.copies import Level
-from scantling.endure.life import BADPUT
+from scantling.endure.life import BADPUT, lived
 from scantling.endure.reliability import endure, finish, tiered
 from scantling.endure.simulate import Fault, Scenario, Shrink, of_life, simulate
 from scantling.verdict.constraints import missed
@@ -515,6 +516,17 @@ def test_shrinking_for_want_of_spares_against_simulation():
     assert lost == pytest.approx(elastic.shrink_loss(load, n, 4, 16, 15), rel=0.06)
     assert lost < spares.stall_share(n, load) / 3
     assert elastic.shrink_loss(0.0, 0, 4, 16, 15) == 0
+
+
+@pytest.mark.parametrize("slower", [1.0, 3.0, 10.0])
+def test_a_life_among_others_is_the_life_alone(slower):
+    """Also where some of them hardly ever wait for a node, and so do not shrink."""
+    settled = assess(GALLERY / "llama-3.1-405b.yaml").endurance.life
+    life = replace(settled, shrinks=True, slower=slower)
+    counts = np.arange(0, 60)
+    among, _ = lived(replace(life, spares=counts))
+    alone = [float(lived(replace(life, spares=int(n)))[0]) for n in counts]
+    assert np.asarray(among) == pytest.approx(alone, rel=1e-12)
 
 
 def test_spares_for_a_whole_run_are_more_than_for_one_failure():

@@ -14,6 +14,7 @@ from . import elastic, failures, goodput, spares
 from .copies import Level
 
 PROBES = 12  # numbers of lost gangs at which the reshaped plan is assessed
+HARDLY = 1e-6  # share of the time that a job waits for nodes, below which it does not shrink
 BADPUT = (
     "saves",
     "lost work",
@@ -304,7 +305,8 @@ def shortage(life: Life) -> Column:
         mean(life.evictions, lambda stop: stop.detect_s),
     )
     gang = life.gang
-    if gang is None or not life.shrinks or gang.replicas < 2 or np.all(wait < 1e-6):
+    waits = np.asarray(wait) >= HARDLY
+    if gang is None or not life.shrinks or gang.replicas < 2 or not np.any(waits):
         return wait
     shrunk = elastic.shrink_loss(
         rate * life.repair_s,
@@ -315,4 +317,5 @@ def shortage(life: Life) -> Column:
         resize_share=rate * elastic.RESIZE_S,
         ratios=gang.ratios,
     )
-    return np.minimum(wait, shrunk)
+    least: Column = np.where(waits, np.minimum(wait, shrunk), wait)[()]
+    return least

@@ -108,7 +108,7 @@ def no_spares(s: Site) -> Trouble | None:
     if s.spares < 1:
         return None
     e = s.e
-    bare = goodput_at(s, spares=s.idle_nodes)
+    bare = float(goodput_at(s, spares=s.idle_nodes))
     days = days_at(s, bare)
     per_day = s.evictions_per_s * DAY_S
     return Trouble(
@@ -143,8 +143,8 @@ def slow_repairs(s: Site) -> Trouble | None:
     segments = e.segments
     most = min(s.nodes + 2, 4096)
     need = int(segments.nodes(spares.cheapest(load, s.nodes / segments.nodes(1), limit=most)))
-    slow = goodput_at(s, repair_s=DAY_S)
-    with_parts = goodput_at(s, repair_s=DAY_S, spares=max(need, s.spares))
+    standing_by = np.array([s.standbys, max(need, s.spares)])
+    slow, with_parts = np.asarray(goodput_at(s, repair_s=DAY_S, spares=standing_by)).tolist()
     days = days_at(s, slow)
     return Trouble(
         id="repairs",

@@ -3,6 +3,7 @@ compute wrongly."""
 
 from dataclasses import replace
 
+import numpy as np
 from scantling import catalogue
 from scantling.base.show import seconds
 from scantling.base.units import DAY_S, HOUR_S
@@ -67,8 +68,8 @@ def slow_store(s: Site) -> Trouble | None:
     more = (CONSTANTS.slow_store - 1) * e.checkpoint_bytes
     durable = e.checkpoint_durable_s + more / write
     restart = e.restart_s + more / float(has.read_bytes_per_s)
-    slow = goodput_at(s, durable_s=durable, restart_s=restart)
-    peers = goodput_at(s, durable_s=min(CONSTANTS.peers_s, durable), restart_s=restart)
+    copied = np.array([durable, min(CONSTANTS.peers_s, durable)])
+    slow, peers = np.asarray(goodput_at(s, durable_s=copied, restart_s=restart)).tolist()
     days = days_at(s, slow)
     if days <= 0:
         return None

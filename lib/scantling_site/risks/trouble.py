@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import erf, exp, sqrt
 
 import numpy as np
-from scantling.base.columns import Array
+from scantling.base.columns import Array, Column
 from scantling.base.records import Known, record
 from scantling.base.show import several
 from scantling.endure import goodput
@@ -53,18 +53,20 @@ class Trouble:
 def goodput_at(
     s: Site,
     *,
-    spares: int | None = None,
-    durable_s: float | None = None,
-    restart_s: float | None = None,
-    repair_s: float | None = None,
-) -> float:
-    """Goodput with other spares or other times (`endure.life.lived`). Where nodes are short for
-    days the run is launched again on fewer replicas, by hand where nothing does it by itself."""
+    spares: Column | None = None,
+    durable_s: Column | None = None,
+    restart_s: Column | None = None,
+    repair_s: Column | None = None,
+) -> Column:
+    """Goodput with other spares or other times (`endure.life.lived`), of several at once where
+    these are columns. Where nodes are short for days the run is launched again on fewer replicas,
+    by hand where nothing does it by itself."""
     life = otherwise(s.e.life, durable_s=durable_s, restart_s=restart_s, repair_s=repair_s)
     covered = s.e.segments.covered(s.standbys if spares is None else spares)
     near = life.levels[0]
-    interval = max(life.interval_s, near.durable_s - near.stall_s)
-    return float(lived(replace(life, spares=covered, shrinks=True, interval_s=interval))[0])
+    interval = np.maximum(life.interval_s, near.durable_s - near.stall_s)
+    good, _ = lived(replace(life, spares=covered, shrinks=True, interval_s=interval))
+    return good
 
 
 def goodputs_of_fleets(s: Site, more_failures: Array) -> Array:
