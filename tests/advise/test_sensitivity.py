@@ -265,7 +265,9 @@ def test_variants_are_the_same_here_and_on_a_cluster():
         distributed.Client(cluster) as client,
     ):
         assert sweeps.variants(designs, top=5, scheduler=client)[0] == here
-        assert sweeps.sweep(D, over, scheduler=client, chunk=2) == sweeps.sweep(D, over)
+        for space in (plans.COARSE, plans.DEFAULT):
+            here = sweeps.sweep(D, over, space=space)
+            assert sweeps.sweep(D, over, space=space, scheduler=client, chunk=2) == here
 
 
 def test_a_budget_of_compute_by_the_laws_and_by_the_answer_is_one():

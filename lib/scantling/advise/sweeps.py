@@ -40,7 +40,7 @@ KEYS: tuple[FigureName, ...] = (
     "devices_used",
     "tokens_per_s_per_device",
 )
-TOGETHER = 8  # copies that pass through the model together, where no cluster takes them
+TOGETHER = 8  # copies in the coarse space that pass through the model together
 Values = tuple[Any, ...]  # of the swept inputs
 Row = dict[str, Any]  # a plan of a search with its figures
 
@@ -60,9 +60,16 @@ class Cell:
 def cells(
     design: Design, changes: Sequence[Mapping[str, Any]], space: plans.Space | str | None = None
 ) -> list[Cell]:
-    """Changed copies of a design, TOGETHER at a time. `changes`: {dotted path: value} of each."""
-    parts = [changes[i : i + TOGETHER] for i in range(0, len(changes), TOGETHER)]
+    """Changed copies of a design. `changes`: {dotted path: value} of each."""
+    at_once = _at_once(space)
+    parts = [changes[i : i + at_once] for i in range(0, len(changes), at_once)]
     return [cell for part in parts for cell in _together(design, part, space)]
+
+
+def _at_once(space: plans.Space | str | None) -> int:
+    """Copies that pass through the model together: one in larger spaces, whose plans fill a pass,
+    and memory, by themselves."""
+    return TOGETHER if plans.space_of(space) == plans.COARSE else 1
 
 
 def _together(
@@ -155,10 +162,9 @@ def sweep(
     over : {dotted path: values}.  together : the first values of all paths are one copy, the second
     ones another, in place of every combination.
     progress : function(done, of), called as results come; it may raise to stop.
-    scheduler : address of a Dask scheduler, or a distributed.Client; None works here, one copy
-    after the other.
-    chunk : copies that one task of a cluster takes, at least; whole groups of TOGETHER, so that
-    every figure is the same here and there.
+    scheduler : address of a Dask scheduler, or a distributed.Client; None works here.
+    chunk : copies that one task of a cluster takes, at least; whole groups of those that are worked
+    out together, so that every figure is the same here and there.
 
     >>> cells = sweep(Design.from_text("8B on 64 H100, 1T tokens"), {"cluster.devices": [64, 128]})
     >>> [cell.verdict for cell in cells], cells[0].figures["days"] > cells[1].figures["days"]
@@ -175,7 +181,8 @@ def sweep(
             problem="do not pair",
         )
     grid = list(zip(*columns) if together else itertools.product(*columns))
-    each = TOGETHER * (1 if scheduler is None else -(-chunk // TOGETHER))
+    at_once = _at_once(space)
+    each = at_once * (1 if scheduler is None else -(-chunk // at_once))
     changes = [dict(zip(over, at)) for at in grid]
     tasks = [(design, changes[i : i + each], space) for i in range(0, len(grid), each)]
     parts = across(cells, tasks, scheduler, progress, len(grid), each)
