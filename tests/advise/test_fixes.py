@@ -16,7 +16,9 @@ from scantling.advise.fixes import can_do, cheaper, fixes, singles, tries
 from scantling.catalogue.stacks import stacks
 from scantling.physics.gather import situation
 from scantling.plans.evaluate import unpinned
+from scantling.plans.leaderboard import precisions
 from scantling.plans.prepare import prepare
+from scantling.plans.space import WIDE
 from scantling.plans.stages import searched
 from scantling.verdict.limits import limits
 from scantling.verdict.refusal import leanest
@@ -592,3 +594,26 @@ def test_instances_of_one_cloud_are_offered_its_other_network():
     for network in ("efa-v2", "efa-v3"):
         text = SMALL.replace("h100-sxm", f"h200-sxm, scale_out: {network}")
         assert not faster_fabrics(prepare(Design.from_text(text)).cluster)
+
+
+@pytest.mark.parametrize(
+    ("chip", "now", "offered"),
+    [
+        ("h100-sxm", "bf16", {"fp8"}),
+        ("b200-sxm", "bf16", {"fp8", "mxfp8"}),
+        ("mi355x", "bf16", {"fp8", "mxfp8"}),
+        ("gb300-nvl72", "fp8", {"mxfp8"}),
+        ("gb300-nvl72", "mxfp8", {"fp8"}),
+        ("a100-80-sxm", "bf16", set()),
+    ],
+)
+def test_both_kinds_of_8_bit_are_tried_where_the_chip_has_them(chip, now, offered):
+    """Transformer Engine and hipBLASLt have mxfp8 from Blackwell and CDNA4 on."""
+    a = assess(Design.from_text(SMALL.replace("h100-sxm", chip)).change({"job.precision": now}))
+    tried = {c.set.get("job.precision") for c in site_changes(a) if c.kind == "precision"}
+    assert tried - {"bf16"} == offered
+    design = Design.from_text(SMALL.replace("h100-sxm", chip))
+    resolved = prepare(design)
+    assert set(precisions(resolved, resolved.main_phase, WIDE)) - {"bf16"} == (
+        offered | {now} if now != "bf16" else offered
+    )

@@ -285,3 +285,15 @@ def test_a_budget_of_compute_by_the_laws_and_by_the_answer_is_one():
     (same,) = (r for r in extremes.by_scaling_laws(d)["rows"] if r["law"] == got["law"])
     for name in ("params", "tokens", "days", "cost_usd", "likely", "mfu_shown", "plan"):
         assert same[name] == got[name], name
+
+
+def test_a_slower_rate_raises_no_utilisation_of_a_job_in_phases():
+    """Each phase keeps its plan: another one, which a search might choose, would hide the rate."""
+    phase = {"seq_len": 8192, "global_batch": 256, "tokens": 1e12}
+    longer = {"seq_len": 65536, "global_batch": 32, "tokens": 1e11}
+    a = assess(D.change({"job": {"phases": [phase, longer]}}))
+    rates = ("HBM bandwidth", "Scale-up bandwidth", "Interconnect")
+    inputs = [one for one in sensitivity.inputs(a) if one.what in rates]
+    assert len(a.phases) == 2 and len(inputs) == 3
+    for row in sensitivity.tornado(a, "mfu", over=inputs):
+        assert row["low"] <= a.mfu <= row["high"] * (1 + 1e-9), row["what"]

@@ -288,16 +288,17 @@ def _precisions(assessment: Assessment) -> Iterator[Change]:
     now = assessment.resolved.main_phase.precision
     chip = assessment.resolved.cluster.accelerator
     half = (Precision.BF16, Precision.FP16)
-    if now in half and chip.fp8_flops > 0:
-        yield Change(
-            effort=3.2,  # another recipe, with a risk for the loss
-            text=f"fp8 matrix products {CONFIRM}",
-            set={"job.precision": Precision.FP8.value},
-            kind="precision",
-        )
-    if now in (Precision.NVFP4, Precision.MXFP4) and chip.fp8_flops > 0:
-        scaled = family(chip.family).block_scales
-        eight = Precision.MXFP8 if scaled else Precision.FP8
+    every = catalogue.eight_bit(chip)
+    for eight in every if now in (*half, *every) else ():
+        if eight != now:
+            yield Change(
+                effort=3.2,  # another recipe, with a risk for the loss
+                text=f"{eight.value} matrix products {CONFIRM}",
+                set={"job.precision": eight.value},
+                kind="precision",
+            )
+    if now in (Precision.NVFP4, Precision.MXFP4) and every:
+        eight = every[-1]
         yield Change(
             effort=3.1,  # another recipe, with less risk for the loss
             text=f"{eight.value} matrix products (more has been trained in them)",

@@ -1,7 +1,7 @@
 """What a result hangs on: each input a realistic step down and up, the largest swing first. Rates
-of memory and network leave the plan as it was chosen (of several phases each has its own, searched
-again): the plainest of those near the fastest is chosen, and another one would hide what the rate
-does. For all else the plan is searched again.
+of memory and network leave the plan of each phase as it was chosen: the plainest of those near the
+fastest is chosen, and another one would hide what the rate does. For all else the plan is searched
+again.
 
 Rates: what large runs measure against the rated figure. Failure rates and repair: the spread of
 published fleets. Prices: contract against on-demand. Counts and batch: the next round number that a
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple, TypedDict
 
+from .. import catalogue
 from ..base.errors import DesignError
 from ..base.records import Known, record
 from ..base.units import GB
@@ -186,11 +187,16 @@ def _rates(assessment: Assessment) -> Iterator[Input | None]:
 
 
 def _with_plan(assessment: Assessment, one: Input | None) -> Input | None:
-    """The input with the plan held as it was chosen, where the run has one plan."""
-    if one is None or len(assessment.phases) != 1:
+    """The input with the plan of each phase held as it was chosen."""
+    if one is None or not assessment.phases:
         return one
-    plan = {f"plan.{name}": value for name, value in pins_of(assessment.plan).items()}
-    low, high = ({**side, **plan} if side else None for side in (one.low, one.high))
+    job = assessment.design.job.stated()
+    plans = {
+        f"job.phases.{i}.plan" if job.get("phases") else "plan": pins_of(phase.plan)
+        for i, phase in enumerate(assessment.phases)
+    }
+    held = {f"{path}.{name}": value for path, pins in plans.items() for name, value in pins.items()}
+    low, high = ({**side, **held} if side else None for side in (one.low, one.high))
     return replace(one, low=low, high=high)
 
 
@@ -249,9 +255,11 @@ def _precisions(assessment: Assessment) -> Iterator[Input]:
     """A faster precision, where the chip has one."""
     resolved = assessment.resolved
     wide = resolved.main_phase.precision in (Precision.BF16, Precision.FP16)
-    if wide and resolved.cluster.accelerator.fp8_flops > 0:
+    every = catalogue.eight_bit(resolved.cluster.accelerator)
+    if wide and every:
         why = "to be confirmed by an ML specialist"
-        yield _input("Precision", "job.precision", None, Side("fp8", "fp8"), why)
+        eight = every[-1].value
+        yield _input("Precision", "job.precision", None, Side(eight, eight), why)
 
 
 def _of_the_plan(assessment: Assessment) -> Iterator[Input]:

@@ -20,6 +20,7 @@ from .hardware import Accelerator, Fabric, Node
 from .load import HERE as HERE, by_id, filled, find, indexed, of_rows, read as read, rows
 from .pricing import newest
 from .rows import CollectiveSeries, Fact, FailurePreset, GemmPoint, Optimizer, Price, Storage
+from .words import Precision
 
 # columns that are for readers and tests
 _OF_ACCELERATORS = ("verified_except", "hbm_usable_basis")
@@ -92,6 +93,15 @@ def fabrics(kind: str | None = None) -> dict[str, Fabric]:
 def node(id: str, field: str = "cluster.node") -> Node:
     """The node product of this id."""
     return find(_nodes(), id, field, "a node")
+
+
+def eight_bit(chip: Accelerator) -> tuple[Precision, ...]:
+    """Precisions of 8 bit in which a chip multiplies: with one scale for a tensor, and with one for
+    each block of 32 values where its matrix units take block scales (OCP MX)."""
+    if not chip.fp8_flops > 0:
+        return ()
+    scaled = family(chip.family).block_scales
+    return (Precision.FP8, Precision.MXFP8) if scaled else (Precision.FP8,)
 
 
 def fabrics_sold_with(chip: Accelerator, now: str) -> list[Fabric]:

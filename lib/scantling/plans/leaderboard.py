@@ -11,6 +11,8 @@ import numpy as np
 
 from ..base.columns import Array
 from ..base.records import take
+from ..catalogue import eight_bit
+from ..catalogue.words import Precision
 from ..design.design import Design
 from ..design.resolved import Phase, Resolved
 from ..physics.cases import devices
@@ -116,8 +118,8 @@ def precisions(resolved: Resolved, phase: Phase, space: Space) -> list[str]:
     has."""
     left_open = any(a.field.rpartition(".")[2] == "precision" for a in resolved.assumed)
     chip = resolved.cluster.accelerator
-    peaks = {"bf16": chip.bf16_flops, "fp8": chip.fp8_flops}  # FLOP/s; nan or 0: it has none
-    others = [p for p in space.precision if left_open and p != phase.precision and peaks[p] > 0]
+    able = {*eight_bit(chip), *([Precision.BF16] if chip.bf16_flops > 0 else [])}
+    others = [p for p in space.precision if left_open and p != phase.precision and p in able]
     return [phase.precision, *others]
 
 

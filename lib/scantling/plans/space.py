@@ -115,7 +115,7 @@ WIDE = Space(
     sp=(0, 1),
     uneven=True,
     etp=(1, 2, 4, 8, 0),
-    precision=(Precision.BF16, Precision.FP8),
+    precision=(Precision.BF16, Precision.FP8, Precision.MXFP8),
 )
 # beside the default space: what state in host memory and uneven depths make room for
 OFFLOADS_COARSE = replace(
