@@ -10,6 +10,7 @@ from typing import Any
 from scantling import catalogue
 from scantling.base.errors import DesignError, plain
 from scantling.base.records import Lines
+from scantling.base.typed import currency
 from scantling.base.units import GB, GBIT, HOUR_S, TERA
 from scantling.catalogue.models.entries import entry
 from scantling.catalogue.models.shape import parameters
@@ -54,6 +55,7 @@ OWNED = (
     "the machine is owned and what it cost is not said: dollars are those of renting it; with "
     "prices.owned.capex_usd they are its share of that price, with energy on top"
 )
+_IN_DOLLARS = "in which currency? dollars are planned with (prices.owned.capex_usd)"
 LONGEST_RUN_DAYS = 366.0  # above a year a span is that of a lease, or of a machine that is owned
 DEAREST_DEVICE = 20.0  # [USD/h]: above all offers of the catalogue for one device
 MOST_OF_EACH = 32  # sequences of a device's batch, as trainers are set
@@ -488,6 +490,8 @@ def _owned(notes: Notes) -> None:
         price, words = notes.fields[budget], notes.words[budget]
         _take_back(notes, budget)
         notes.set(capex, price, words, "of a machine that is written off")
+    if capex in notes.fields and "no_currency" in notes.facts and currency(notes.text):
+        _leave_open(notes, capex, _IN_DOLLARS)
     bought = capex in notes.fields
     if "years" in notes.facts and bought:
         notes.set(path, notes.facts["years"], notes.words["years"], "written off over")

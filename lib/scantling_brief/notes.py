@@ -71,6 +71,7 @@ FACTS = (
     "behind",
     "years",
     "owned",
+    "no_currency",
 )
 UNUSED = "no rule reads it"
 TURNED = "a negation or bound that no rule reads: what is meant?"

@@ -1,5 +1,7 @@
 """What a line says of limits, prices and failures, and what is understood and sets nothing."""
 
+from scantling.base.typed import CURRENCIES, CURRENCY_SIGNS
+
 from .fragments import (
     ACCELERATOR,
     BE,
@@ -13,6 +15,7 @@ from .fragments import (
     MFU,
     MOST,
     OVERHEAD,
+    PARAMS,
     PER_DEVICE,
     WENT,
     number_in,
@@ -63,6 +66,13 @@ _EVERY = r"\s+(?:once\s+)?(?:every|each|in)"
 _BOUGHT = (
     r"(?:we\s+|i\s+)?(?:bought|paid|purchased|acquired)(?:\s+(?:it|them|these|the\s+(?:cluster|machines?)))?|capex|purchase\s+price"
     r"|acquisition\s+costs?"
+)
+# a sum without a currency: no price of one, nothing that is counted
+_BARE_SUM = (
+    r"(?P<x>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)[\s-]?(?P<x_s>k|mn|m|bn|mio\.?|mrd\.?|thousand"
+    rf"|millions?|billions?)(?![\w-])(?!\s*(?:/|\$|{CURRENCY_SIGNS}|(?:{CURRENCIES}|usd"
+    rf"|(?:us\s+)?dollars?|per|each|apiece|an?|tokens?|toks?|{PARAMS}|{DEVICE_NOUN}|steps?"
+    r"|samples?)\b))"
 )
 # a sum, no price of something
 _NO_RATE = r"(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip|accelerator|node|hour|kwh)))"
@@ -345,8 +355,16 @@ LIMITS = (
         rf"(?:us)?\$\s*{number_in('v')}\s+(?:of\s+)?(?:capex|up-?front|purchase(?:\s+price)?)",
     ),
     *sets(
-        {"prices.owned.capex_usd": number("x"), "prices.owned.years": years},
-        r"for\s+(?P<x>\d+(?:\.\d+)?)[\s-]?(?P<x_s>k|mn|m|mio\.?|thousand|millions?)\s+(?:(?:and\s+)?(?:written\s+off|amorti[sz]ed|depreciated)\s+)?(?:over|across)\s+"
+        {"prices.owned.capex_usd": number("x"), "no_currency": always(True)},
+        rf"(?:{_BOUGHT}){BE}\s*(?:for\s+|at\s+|about\s+|around\s+)*{_BARE_SUM}",
+    ),
+    *sets(
+        {
+            "prices.owned.capex_usd": number("x"),
+            "prices.owned.years": years,
+            "no_currency": always(True),
+        },
+        r"(?:bought\s+)?for\s+(?P<x>\d+(?:\.\d+)?)[\s-]?(?P<x_s>k|mn|m|mio\.?|thousand|millions?)\s+(?:(?:and\s+)?(?:written\s+off|amorti[sz]ed|depreciated)\s+)?(?:over|across)\s+"
         r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>years?|yrs?)",
     ),
     *sets(
