@@ -16,6 +16,7 @@ from scantling.base.records import Known, record
 from scantling.base.show import NONE, is_number, params, percent, value_text
 from scantling.catalogue.models.hf import config_file
 from scantling.design.design import Design
+from scantling.verdict.overheads import PartOfSteps, parts_that_moved
 from scantling.verdict.verdicts import VERDICTS
 
 from .answers import Answer, answered
@@ -68,6 +69,16 @@ class Difference:
                 for key in KEYS
                 if self.before.value(key) is not None or self.after.value(key) is not None
             },
+            "step_parts": [
+                {
+                    "part": one.part,
+                    "label": one.label,
+                    "a": one.seconds[0],
+                    "b": one.seconds[1],
+                    "change": one.seconds[1] - one.seconds[0],
+                }
+                for one in self.step_parts
+            ],
             "causes": [
                 {
                     "cause": cause.name,
@@ -79,6 +90,19 @@ class Difference:
                 for cause in self.causes
             ],
         }
+
+    @property
+    def step_parts(self) -> list[PartOfSteps]:
+        """The parts of the step that moved, the widest first, and all others together; none where
+        one side is a lock, which has no parts."""
+        return parts_that_moved([self.before.step_parts, self.after.step_parts])
+
+    def step_line(self) -> str:
+        """By how much which part of the step moved; nothing where none did."""
+        return "; ".join(
+            f"{one.label} {_delta('step_s', one.seconds[1] - one.seconds[0])}"
+            for one in self.step_parts
+        )
 
     def _figure_row(self, key: str) -> dict[str, Any]:
         """One figure on both sides with its bands, and what each cause has of its change."""
@@ -127,6 +151,8 @@ class Difference:
         yield "Verdict", self.verdict_line()
         for name, changes in (("Asked", self.asked), ("Plan", self.plan)):
             yield name, "; ".join(said(one) for one in changes) or "the same"
+        if step := self.step_line():
+            yield "Step", step
         for line in self.after.missed:
             yield "Missed", line
 

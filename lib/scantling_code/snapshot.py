@@ -1,6 +1,7 @@
 """What is said of one design at one moment, in short: what is locked, compared and checked."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from math import isfinite
 from typing import Any
 
@@ -67,6 +68,8 @@ class State:
     plan: Mapping[str, Any] | None  # of the main phase; None where none holds the model
     figures: Mapping[str, Figure]  # by key of `design --json`
     missed: tuple[str, ...] = ()  # constraints that are not met, in words
+    # of a step [s]; none of a lock
+    step_parts: Mapping[str, float] = field(default_factory=dict)
 
     def value(self, key: str) -> Known:
         """A figure; None where it has none."""
@@ -85,6 +88,7 @@ def state(answer: Answer) -> State:
             plan=None if plan is None else dict(plan),
             figures=_figures(_result(answer)) if answer.phases else {},
             missed=tuple(one.text for one in answer.missed),
+            step_parts=answer.step_breakdown_s if answer.phases else {},
         )
     return State(
         name=answer.name,

@@ -134,3 +134,31 @@ def test_an_assessment_shows_itself_shortly(two):
     text = repr(two[0])
     assert len(text) < 1500 and quantities.show("days", two[0].days) in text
     assert "&lt;b&gt;" in two[1]._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"cluster.devices": 128},
+        {"job.precision": "fp8"},
+        {"job.seq_len": 65536, "job.global_batch": 32},
+        {"measured.step_s": 9.0},
+        {"cluster.accelerator": "a100-80-sxm"},
+    ],
+)
+def test_the_parts_of_the_step_add_up_to_its_change(change):
+    before = Design.from_text("8B on 64 H100, 1T tokens, 8k context, batch 256")
+    rows = compare([assess(before), assess(before.change(change))]).rows
+    (step,) = (row.values for row in rows if row.key == "step_s")
+    parts = [row for row in rows if row.group == "step"]
+    assert parts[-1].key == "step_breakdown_s.others"
+    for i in (0, 1):
+        assert sum(row.values[i] for row in parts) == pytest.approx(step[i], rel=1e-9)
+    moves = [abs(row.values[1] - row.values[0]) for row in parts[:-1]]
+    assert moves == sorted(moves, reverse=True) and min(moves) > 0.01 * max(step)
+
+
+def test_no_part_is_said_of_a_step_that_stays():
+    design = Design.from_text("8B on 64 H100, 1T tokens, 8k context, batch 256")
+    pair = [assess(design), assess(design.change({"constraints.deadline_days": 90}))]
+    assert not [row for row in compare(pair).rows if row.group == "step"]

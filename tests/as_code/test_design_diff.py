@@ -234,3 +234,23 @@ def test_designs_that_tune_differ_by_cause():
     days = {cause.name: cause.deltas["likely.days"] for cause in found.causes}
     assert days["job.data.samples"] > 0 > days["cluster.devices"]
     assert sum(days.values()) == pytest.approx(found.deltas["likely.days"])
+
+
+def test_the_parts_of_the_step_that_moved_sum_to_its_change(base, tmp_path, capsys):
+    after = base.change({"cluster.devices": 128})
+    one = diff(base, after)
+    parts = one.as_dict()["step_parts"]
+    assert sum(part["change"] for part in parts) == pytest.approx(one.deltas["step_s"], rel=1e-9)
+    assert parts[0]["part"] == "gemm" and parts[-1]["part"] == "others"
+    assert f"**Step** {one.step_line()}" in one.markdown()
+    assert one.step_line().startswith("GEMMs −")
+    files = [tmp_path / "a.yaml", tmp_path / "b.yaml"]
+    for file, design in zip(files, (base, after)):
+        file.write_text(design.to_yaml(), encoding="utf-8")
+    main(["diff", *map(str, files)])
+    assert "Step     GEMMs −" in capsys.readouterr().out
+
+
+def test_a_change_that_leaves_the_step_names_no_part_of_it(base):
+    one = diff(base, base.change({"prices.usd_per_device_hour": 3.0}))
+    assert one.as_dict()["step_parts"] == [] and "**Step**" not in one.markdown()

@@ -11,6 +11,7 @@ from ..base.records import Lines, record
 from ..base.show import is_number, params
 from ..design.design import Design
 from ..verdict.assessment import Assessment
+from ..verdict.overheads import parts_that_moved
 from ..verdict.result import FigureKey, Result, band_of, figure, in_one_convention
 from ..verdict.verdicts import VERDICTS
 from .explanation import plain
@@ -53,13 +54,14 @@ PLAN = (
     "offload",
     "precision",
 )
+STEP = "step_breakdown_s"
 MANY = 1e6  # from here a number is said with a suffix
 
 
 @record
 class Row:
-    """One line of a comparison. `group`: asked, plan or figure; `values` as JSON has them, `cells`
-    as text with units, `bands` the 80 % band of each or an empty text."""
+    """One line of a comparison. `group`: asked, plan, figure or step; `values` as JSON has them,
+    `cells` as text with units, `bands` the 80 % band of each or an empty text."""
 
     group: str
     key: str
@@ -120,7 +122,12 @@ def compare(assessments: Iterable[Assessment]) -> Comparison:
     ]
     return Comparison(
         names=tuple(one.resolved.name for one in from_all),
-        rows=(*(row for row in rows if row.differs), *plans(results), *figures(results)),
+        rows=(
+            *(row for row in rows if row.differs),
+            *plans(results),
+            *figures(results),
+            *step_parts(results),
+        ),
     )
 
 
@@ -138,6 +145,13 @@ def figures(results: Sequence[Result]) -> list[Row]:
                 label += ", causal attention"
             rows.append(_row("figure", key, label, values, bands))
     return rows
+
+
+def step_parts(results: Sequence[Result]) -> list[Row]:
+    """A row for each part of the step that moved from one result to another, the widest first, and
+    one for all others together."""
+    moved = parts_that_moved([result.get("step_breakdown_s") or {} for result in results])
+    return [_row("step", f"{STEP}.{one.part}", f"Step: {one.label}", one.seconds) for one in moved]
 
 
 def plans(results: Sequence[Result]) -> list[Row]:
@@ -170,7 +184,7 @@ def _cell(group: str, key: str, value: Any) -> str:
     if key == "verdict":
         return VERDICTS[value].name
     if group != "asked":
-        return show(key, value)
+        return show(STEP if group == "step" else key, value)
     if value is None:
         return "not given"
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):

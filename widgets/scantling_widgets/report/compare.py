@@ -24,7 +24,7 @@ def comparison(results: Sequence[Facts], date: str | None = None) -> str:
         title="Designs side by side",
         date=date or today(),
         results=results,
-        rows=side_by_side.figures(list(results)),
+        rows=[*side_by_side.figures(list(results)), *side_by_side.step_parts(list(results))],
         plans=side_by_side.plans(list(results)),
         pictures=[pictures.draw(figure, planned[0], planned) for figure in figures],
     )
