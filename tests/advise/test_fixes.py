@@ -20,7 +20,7 @@ from scantling.plans.leaderboard import precisions
 from scantling.plans.prepare import prepare
 from scantling.plans.space import WIDE
 from scantling.plans.stages import searched
-from scantling.verdict.limits import limits
+from scantling.verdict.limits import binding, limits
 from scantling.verdict.refusal import leanest
 from scantling.verdict.sensible import MORE_DEVICES, nearest
 from scantling_kits import framework
@@ -554,7 +554,7 @@ def test_eight_bits_are_offered_in_the_place_of_four():
     now = assess(Design.from_text(text))
     offered = {c.set["job.precision"] for c in site_changes(now) if "job.precision" in c.set}
     assert offered == {"mxfp8"}
-    (line,) = (line for line in limits(now) if line.startswith("risks: "))
+    (line,) = (one.text for one in binding(now) if one.kind == "risks")
     assert "training in nvfp4 does not converge" in line
     eight = assess(now.design.change({"job.precision": "mxfp8"}))
     assert eight.likely.days < now.likely.days and eight.days > now.days

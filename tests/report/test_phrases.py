@@ -7,11 +7,14 @@ import re
 
 import pytest
 from markupsafe import Markup
+from scantling import assess
+from scantling.advise.design_json import as_dict
 from scantling.catalogue.words import Recompute, Schedule, Sharding
 from scantling.design.design import Design
 from scantling_widgets import report
 from scantling_widgets.report import blocks, phrases
 from scantling_widgets.report.blocks import Bullets, Column, Row, Section, Table, line, strong
+from scantling_widgets.report.sections.summary import front_limits
 from scantling_widgets.shipped_files import example
 
 
@@ -63,3 +66,21 @@ def test_a_machine_that_is_owned_is_not_rented():
     )
     text = report.Report(design).section("cost").html
     assert "machine, staff, energy" in text and "rent with its energy" not in text
+
+
+def test_the_line_on_risks_is_left_to_their_table_whatever_it_says():
+    """Page one has a table of risks; what a line is about is a field of it, not how it begins."""
+    text = (
+        "model: {size: 120.0e9}\ncluster: {accelerator: b200-sxm, devices: 512}\njob: {tokens: "
+        "4.0e12, seq_len: 8192, global_batch: 1024, precision: nvfp4}"
+    )
+    figures = as_dict(assess(Design.from_yaml(text)), advice=False)
+    kinds, lines = figures["limit_kinds"], figures["limits"]
+    assert len(kinds) == len(lines) and kinds.count("risks") == 1
+    at = kinds.index("risks")
+    assert lines[at] not in front_limits(figures)
+    lines[at] = "in other words"
+    assert "in other words" not in front_limits(figures)
+    kinds[at] = "loss"
+    only = {"limits": lines[at:], "limit_kinds": kinds[at:]}
+    assert "in other words" in front_limits({**figures, **only})

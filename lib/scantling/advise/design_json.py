@@ -4,7 +4,7 @@ from ..base.errors import DesignError
 from ..base.plugins import FUNCTIONS, entries, function
 from ..verdict.assessment import Assessment
 from ..verdict.constraints import stated_constraints
-from ..verdict.limits import limits, violations
+from ..verdict.limits import Limit, binding, violations
 from ..verdict.numbers import tables
 from ..verdict.result import Result
 from ..verdict.spot import spot
@@ -50,19 +50,20 @@ def as_dict(assessment: Assessment, advice: bool = True, others: Trials | None =
     out first). `others`: as of `Trials`."""
     tried = tries(assessment, others) if advice else None
     near = fixes(assessment, tried) if tried else []
+    lines = binding(assessment, advice)
     if assessment.verdict == "impossible":
         return {
             "name": assessment.resolved.name,
             "verdict": assessment.verdict,
             "error": assessment.error,
-            "limits": limits(assessment, advice),
+            "limits": [line.text for line in lines],
+            "limit_kinds": [line.kind for line in lines],
             "nearest_fixes": near,
         }
-    lines = limits(assessment, advice)
     loss = pinned_loss(assessment) if advice else None
     if loss is not None:  # behind what is violated; last where nothing fits
         place = len(list(violations(assessment))) if assessment.fits else len(lines)
-        lines.insert(place, loss)
+        lines.insert(place, Limit("pinned", loss))
     job = assessment.design.job
     main = job.phases[assessment.resolved.main] if job.phases else job
     return {
@@ -71,7 +72,8 @@ def as_dict(assessment: Assessment, advice: bool = True, others: Trials | None =
         **assessment.headline(),
         "likely": assessment.likely.row(),
         "announced": announced(assessment),
-        "limits": lines,
+        "limits": [line.text for line in lines],
+        "limit_kinds": [line.kind for line in lines],
         "asked": stated_constraints(assessment),
         "saving": saving(assessment, tried) if advice else None,
         "spot": spot(assessment),

@@ -204,7 +204,7 @@ def _decisive_lines(result: Result, width: int) -> list[Text]:
 def _named_lines(result: Result, width: int) -> dict[str, str]:
     """Job to step, each by its name; a change has at most `width` characters."""
     memory = result["memory_bytes"]
-    off_device = any(line.startswith("memory: ") for line in result["limits"][:1])
+    off_device = result["limit_kinds"][:1] == ["memory"]
     fits = memory["total"] <= memory["capacity"] and not off_device
     rows = {
         "Job": texts.job(result),

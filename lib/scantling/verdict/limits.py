@@ -1,7 +1,7 @@
 """What binds a design: constraints missed and by how much, the memory zone, idle devices, the
 largest loss of the step."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from math import gcd, log2
@@ -24,6 +24,7 @@ from ..plans.ran import run_of, spread_of
 from ..plans.stack_laws import runs_on
 from .assessment import Assessment, Chosen
 from .overheads import overheads
+from .result import LimitKind
 from .sensible import smallest
 from .spot import spot, spot_line
 from .texts import loss_name
@@ -31,7 +32,6 @@ from .unpublished import WORTH, offloaded, unpublished
 
 MOST_FIXED = 4  # fields of a plan that a line names; more are said together
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
-OF_RISKS = "risks: "  # begins the line on what they add
 DISTURBED = 1.25  # times the undisturbed days from which a line says why
 HALF = 0.5  # goodput below which failures are said to bind
 WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is named
@@ -46,33 +46,47 @@ class NearbyBatch(NamedTuple):
     noun: str  # what the units are
 
 
+class Limit(NamedTuple):
+    """A line on what binds, and what it is about."""
+
+    kind: LimitKind
+    text: str
+
+
 def limits(assessment: Assessment, advice: bool = True) -> list[str]:
+    """The lines of `binding`."""
+    return [line.text for line in binding(assessment, advice)]
+
+
+def binding(assessment: Assessment, advice: bool = True) -> list[Limit]:
     """Lines on what binds, the worst first: memory, constraints, a tight fit with what the best
     safe plan costs, idle devices, the largest loss; the refusal's arithmetic where impossible.
     `advice=False` leaves out what takes searches: the devices on which a design makes sense, and
     the batch that would use idle ones."""
     if assessment.verdict == "impossible":
-        return list(assessment.refusal)
-    lines = [*unfit(assessment), *violations(assessment)]
+        return [Limit("refusal", text) for text in assessment.refusal]
+    lines = [Limit("memory", text) for text in unfit(assessment)]
+    lines += [Limit("missed", text) for text in violations(assessment)]
     if not assessment.fits:
         return lines
     if advice:
-        lines += smallest(assessment)
-    lines += idle(assessment, advice)
-    for rule in (
-        racks,
-        stopped,
-        disturbed,
-        tight,
-        bolder,
-        unpublished,
-        offloaded,
-        replaced,
-        on_spot,
-        able_stacks,
-        largest_loss,
-    ):
-        lines += rule(assessment)
+        lines += [Limit("devices", text) for text in smallest(assessment)]
+    lines += [Limit("devices", text) for text in idle(assessment, advice)]
+    rules: tuple[tuple[LimitKind, Callable[[Assessment], Iterable[str]]], ...] = (
+        ("devices", racks),
+        ("failures", stopped),
+        ("risks", disturbed),
+        ("headroom", tight),
+        ("headroom", bolder),
+        ("practice", unpublished),
+        ("practice", offloaded),
+        ("measured", replaced),
+        ("spot", on_spot),
+        ("stack", able_stacks),
+        ("loss", largest_loss),
+    )
+    for kind, rule in rules:
+        lines += [Limit(kind, text) for text in rule(assessment)]
     return lines
 
 
@@ -124,7 +138,7 @@ def disturbed(assessment: Assessment) -> Iterator[str]:
         return
     most = max(promise["by"], key=lambda risk: risk["days"])
     yield (
-        f"{OF_RISKS}{days(usual)} undisturbed, {days(likely)} likely; the largest, "
+        f"risks: {days(usual)} undisturbed, {days(likely)} likely; the largest, "
         f"{days(most['days'])} on average: {most['what']}"
     )
 

@@ -217,9 +217,26 @@ class SpotRow(TypedDict):
     assumed: list[AssumedRow]  # what of it was not given
 
 
+LimitKind = Literal[
+    "refusal",
+    "memory",
+    "missed",
+    "pinned",
+    "devices",
+    "failures",
+    "risks",
+    "headroom",
+    "practice",
+    "measured",
+    "spot",
+    "stack",
+    "loss",
+]
+
+
 class Result(TypedDict, total=False):
-    """The keys of `design --json`. An impossible design has `name`, `verdict`, `error`, `limits`
-    and `nearest_fixes` alone."""
+    """The keys of `design --json`. An impossible design has `name`, `verdict`, `error`, `limits`,
+    `limit_kinds` and `nearest_fixes` alone."""
 
     name: str
     verdict: str
@@ -272,6 +289,7 @@ class Result(TypedDict, total=False):
     announced: str | None  # of a chip that does not ship
     # what the verdict rests on, and advice
     limits: list[str]
+    limit_kinds: list[LimitKind]  # what each of these lines is about
     asked: list[StatedConstraint]
     saving: Saving | None
     unread: list[dict[str, Any]]  # words of a line, confirmed as they stand

@@ -9,7 +9,6 @@ from scantling.advise.saving import WORTH
 from scantling.base.quantities.quantity import band, show
 from scantling.base.records import Known
 from scantling.base.show import chance, days, params, share, usd, value_text
-from scantling.verdict.limits import OF_RISKS
 from scantling.verdict.result import FixRow, LikelyRow, Narrowed, Result, figure
 from scantling.verdict.texts import cured, verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, met
@@ -270,8 +269,8 @@ def front_limits(figures: Result) -> list[str]:
     """What binds beyond the constraints that are missed: those stand in what was asked for, and
     leave room for the fewer. The risks have a table of their own on this page."""
     missed = {row["text"] for row in figures["missed"]}
-    binding = (text for text in figures["limits"] if not text.startswith(OF_RISKS))
-    others = [text for text in binding if text not in missed]
+    lines = zip(figures["limit_kinds"], figures["limits"])
+    others = [text for kind, text in lines if kind != "risks" and text not in missed]
     return others[: MET if met(figures["verdict"]) else max(0, FRONT - len(missed))]
 
 
