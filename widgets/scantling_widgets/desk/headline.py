@@ -106,13 +106,20 @@ def cards(figures: Figures, reference: Figures | None = None) -> list[dict[str, 
         number = _verdict(figures) if card.key == "verdict" else _number(card.key, figures)
         if number.unit and number.unit in card.name.lower().split():  # the name has it
             number = number._replace(unit="")
-        item: dict[str, Any] = {"key": card.key, "label": card.name, **number._asdict()}
+        name = _name(card, figures)
+        item: dict[str, Any] = {"key": card.key, "label": name, **number._asdict()}
         if reference and not withheld(figures, card.key) and not withheld(reference, card.key):
             of: FigureKey = "memory_bytes.total" if card.key == "verdict" else card.key
             change = difference(of, figure(figures, of), figure(reference, of), card.more_is_better)
             item |= {"delta": change.text, "sense": change.sense}
         out.append(item)
     return out
+
+
+def _name(card: Card, figures: Figures) -> str:
+    """What a card is called; of MFU, that it counts attention as causal masks leave it."""
+    causal = card.key == "mfu_shown" and figures.get("mfu_basis") == "causal"
+    return f"{card.name}, causal" if causal else card.name
 
 
 def is_tuned(figures: Figures) -> bool:
