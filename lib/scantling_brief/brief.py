@@ -644,20 +644,35 @@ def _ranks(notes: Notes) -> None:
 
 
 def _failures(notes: Notes) -> None:
-    """Failures per 1,000 node-days of a time between two; it is asked about where the devices are
-    not known."""
+    """Failures per 1,000 node-days of a time between two of the job, of a node or of a device; of
+    the job it is asked about where the devices are not known."""
+    path = "reliability.failures_per_1000_node_days"
+    for fact in notes.facts.keys() & {"node_mtbf_s", "device_mtbf_s"}:
+        held = 1 if fact == "device_mtbf_s" else _devices_of_a_node(notes)
+        rate = float(f"{rate_of_mtbf(notes.facts[fact], held):.4g}")
+        notes.set(path, rate, notes.words[fact], f"of {held} devices, on nodes of 8")
+        return
     mtbf_s = notes.facts.get("mtbf_s")
     if mtbf_s is None:
         return
     words = notes.words["mtbf_s"]
     devices = notes.fields.get("cluster.devices")
     if devices is None:
-        choices = ("reliability.failures_per_1000_node_days",)
-        notes.ask(words, "on how many nodes?", choices)
+        notes.ask(words, "on how many nodes?", (path,))
         return
     rate = float(f"{rate_of_mtbf(mtbf_s, devices):.4g}")
     why = f"one in {mtbf_s / HOUR_S:.3g} h on {devices:,.0f} devices, 8 a node"
-    notes.set("reliability.failures_per_1000_node_days", rate, words, why)
+    notes.set(path, rate, words, why)
+
+
+def _devices_of_a_node(notes: Notes) -> int:
+    """Devices of a node as the line says it, else of the usual node of its accelerator; 8 where the
+    catalogue has none."""
+    held = notes.fields.get("cluster.devices_per_node")
+    chip = notes.fields.get("cluster.accelerator")
+    if held is None and chip in catalogue.accelerators():
+        return catalogue.devices_per_node(chip)
+    return int(held or 8)
 
 
 def _alternatives(notes: Notes) -> None:

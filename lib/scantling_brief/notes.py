@@ -59,6 +59,8 @@ FACTS = (
     "hours_of",
     "mfu",
     "mtbf_s",
+    "node_mtbf_s",
+    "device_mtbf_s",
     "mfu_wished",
     "mfu_seen",
     "devices_or",

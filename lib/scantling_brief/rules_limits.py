@@ -62,6 +62,7 @@ _LOSES = (
 )
 _ABOUT = r"(?:\s+(?:about|around|roughly|on\s+average))*"
 _EVERY = r"\s+(?:once\s+)?(?:every|each|in)"
+_MTBF = r"(?:mtbf|mttf|mean\s+time\s+(?:between|to)\s+failures?)"
 
 _BOUGHT = (
     r"(?:we\s+|i\s+)?(?:bought|paid|purchased|acquired)(?:\s+(?:it|them|these|the\s+(?:cluster|machines?)))?|capex|purchase\s+price"
@@ -111,11 +112,22 @@ LIMITS = (
         {"reliability.sdc.check_every_s": seconds},
         rf"{_CHECKS}\s+(?:every|each|once\s+(?:every|in))\s+{time_in('v')}",
     ),
+    *(
+        rule
+        for fact, one in (("node_mtbf_s", GROUP), ("device_mtbf_s", DEVICE_NOUN))
+        for rule in sets(
+            {fact: seconds},
+            rf"(?:(?:our|an?|the|each)\s+)?(?:per[\s-]*)?{one}(?:[\s-]level)?\s+{_MTBF}{BE}\s*(?:about\s+)?{time_in('v')}",
+            rf"{_MTBF}\s+(?:per|of\s+(?:an?|one|each|our|the))\s+{one}{BE}\s*(?:about\s+)?{time_in('v')}",
+            rf"{_MTBF}{BE}\s*(?:about\s+)?{time_in('v')}\s+(?:per|for\s+(?:an?|one|each)|an?|each)\s+{one}",
+            rf"(?:every|each)\s+(?:single\s+)?{one}\s+{_BREAKS}{_ABOUT}(?:{_EVERY}|\s+once\s+(?:per|an?))\s+{time_in('v')}",
+        )
+    ),
     *sets(
         {"mtbf_s": seconds},
         r"(?:an?\s+|one\s+)?(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?)"
         rf"\s+(?:roughly\s+|about\s+|around\s+)?(?:every|each)\s+(?:~\s*)?{time_in('v')}",
-        rf"(?:mtbf|mean\s+time\s+(?:between|to)\s+failures?){BE}\s*(?:~\s*|about\s+)?{time_in('v')}",
+        rf"{_MTBF}{BE}\s*(?:~\s*|about\s+)?{time_in('v')}",
         rf"(?:an?\s+|one\s+|1\s+|some\s+|the\s+)?(?:{GROUP}|{DEVICE_NOUN}|job|run|training)\s+{_BREAKS}{_ABOUT}{_EVERY}\s+"
         rf"(?:~\s*)?{time_in('v')}",
         rf"{_LOSES}\s+(?:an?|one|1)\s+(?:{GROUP}|{DEVICE_NOUN}){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",

@@ -63,3 +63,31 @@ def test_what_is_planned_anyway_is_understood(words):
 def test_a_number_that_is_not_said_is_asked_for(words, choice):
     (asked,) = read_brief(LINE + words).unread
     assert choice in asked.choices
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "our node MTBF is 45 days",
+        "node-level MTBF of 1080 hours",
+        "MTBF per node is 45 days",
+        "each node fails about once every 45 days",
+        "per-GPU MTBF of 360 days",
+        "each GPU dies once in 360 days",
+    ],
+)
+@pytest.mark.parametrize("nodes", [16, 512])
+def test_the_time_between_failures_of_a_node_is_not_that_of_the_job(words, nodes):
+    """1,000 / 45 a node, however many nodes there are; a device of eight fails an eighth as often.
+    With 512 nodes it was read as one failure of the job in 45 days."""
+    fields = read_brief(f"{words}, {nodes} nodes of 8 H100, 405B").fields
+    rate = fields["reliability.failures_per_1000_node_days"]
+    assert rate == pytest.approx(1000 / 45, rel=1e-3)
+
+
+def test_how_long_a_restart_takes_is_an_input_and_no_limit():
+    fields = read_brief(
+        "restarts take us 12 min and detecting a hang 10 min, 70B on 64 H100"
+    ).fields
+    assert fields["reliability.restart_s"] == 720 and fields["reliability.detect_s"] == 600
+    assert "constraints.max_recovery_s" not in fields
