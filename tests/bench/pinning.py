@@ -76,6 +76,10 @@ class Break:
         offers = resolved.offers
         if any(axis in offers and value not in offers[axis] for axis, value in self.pin.items()):
             return "not offered by the stack"
+        stage_layers = -(-resolved.model.layers // self.after.plan["pp"])
+        least = min(offers.get("recompute_share", (0.0,))) * stage_layers
+        if "recompute_layers" in self.pin and self.pin["recompute_layers"] < least:
+            return "not offered by the stack"
         if MODULE_AXIS in self.pin and resolved.stack and not offers.get(MODULE_AXIS):
             return "not offered by the stack"
         name = self.after.plan["schedule"]

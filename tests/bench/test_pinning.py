@@ -109,3 +109,16 @@ def test_a_break_is_found_and_told():
     after = pinning.best_of(design)
     one = pinning.Break("small", {"tp": 1}, 1 - after.step_s / before.step_s, before, after)
     assert one.gain > 0 and not one.beyond and "small" in str(one)
+
+
+def test_a_stack_that_repeats_every_layer_of_a_stage_is_not_asked_for_fewer():
+    """Megatron-DeepSpeed repeats all layers of a stage: three of four are asked for, not searched;
+    three of three are."""
+    design = Design.read(pinning.HERE / "gallery" / "designs" / "mt-nlg-530b-2240-a100.yaml")
+    free = pinning.opened(design)
+    pin = {"recompute": "full", "recompute_layers": 3}
+    before = pinning.best_of(free)
+    for pp, beyond in ((27, "not offered by the stack"), (35, "")):
+        pins = {f"plan.{axis}": value for axis, value in {**pin, "pp": pp}.items()}
+        after = pinning.best_of(free.change(pins))
+        assert pinning.Break("530B", pin, 0.0, before, after).beyond == beyond
