@@ -57,7 +57,6 @@ def as_dict(assessment: Assessment, advice: bool = True, others: Trials | None =
             "verdict": assessment.verdict,
             "error": assessment.error,
             "limits": [line.text for line in lines],
-            "limit_kinds": [line.kind for line in lines],
             "nearest_fixes": near,
         }
     loss = pinned_loss(assessment) if advice else None

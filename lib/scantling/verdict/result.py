@@ -235,8 +235,8 @@ LimitKind = Literal[
 
 
 class Result(TypedDict, total=False):
-    """The keys of `design --json`. An impossible design has `name`, `verdict`, `error`, `limits`,
-    `limit_kinds` and `nearest_fixes` alone."""
+    """The keys of `design --json`. An impossible design has `name`, `verdict`, `error`, `limits`
+    and `nearest_fixes` alone."""
 
     name: str
     verdict: str
