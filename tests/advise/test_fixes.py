@@ -617,3 +617,20 @@ def test_both_kinds_of_8_bit_are_tried_where_the_chip_has_them(chip, now, offere
     assert set(precisions(resolved, resolved.main_phase, WIDE)) - {"bf16"} == (
         offered | {now} if now != "bf16" else offered
     )
+
+
+def test_what_hardly_helps_is_not_shown_where_it_takes_four_times_as_long():
+    """A budget of half the cost, on chips whose price is one: a quarter of them saves 3 % of the
+    dollars and takes 50 days in place of 13."""
+    design = Design.from_data(
+        {
+            "model": "llama-3.1-8b",
+            "cluster": {"accelerator": "gaudi3", "devices": 64},
+            "job": {"tokens": 1e12, "seq_len": 8192, "global_batch": 512, "precision": "bf16"},
+            "constraints": {"budget_usd": 50_000},
+        }
+    )
+    a = assess(design)
+    assert [m.field for m in a.missed] == ["budget_usd"]
+    for fix in fixes(a):
+        assert fix["likely"]["days"] < 1.5 * a.likely.days

@@ -44,6 +44,7 @@ PAIRED = 6  # changes that are tried in pairs
 CURES = 3  # changes that meet one constraint alone and are tried with those of the others
 CLEARLY = 1.05  # times the cost of all others from which a change is the dearest
 WORTH_SHOWING = 0.2  # share of the gap that such a change closes, where there is one that does
+DEAR = 1.5  # times today's days or dollars from which a change that closes less is not shown
 HARDLY = 1.05  # times the gap of before within which a constraint is missed by hardly more
 CLOSER = 0.005  # least that a gap shrinks by
 SAVED = 0.005  # share of the cost that a cheaper change saves at least
@@ -71,7 +72,7 @@ def fixes(assessment: Assessment, tried: Trials | None = None) -> list[FixRow]:
     if feasible:
         return [t.fix() for t in _dearest_not_first(feasible)]
     rest = _one_each(sorted(helpful, key=lambda t: _distance(before, t)))
-    rest = [t for t in rest if _nearer(before, t)] or rest[:1]
+    rest = [t for t in rest if _nearer(before, t)] or [t for t in rest if not _dear(before, t)][:1]
     rest = tried.verified(rest, CLOSEST)
     return [t.fix() for t in sorted(rest, key=lambda t: not t.feasible)]
 
@@ -336,6 +337,13 @@ def _nearer(assessment: Assessment, t: Tried) -> bool:
             if log(value / before) / log(limit / before) >= WORTH_SHOWING:
                 return True
     return False
+
+
+def _dear(assessment: Assessment, t: Tried) -> bool:
+    """Whether a change takes DEAR times the days or dollars of today's design."""
+    now, then = assessment.likely, t.result.likely
+    pairs = ((now.days, then.days), (now.cost_usd, then.cost_usd))
+    return any(a and b and b >= DEAR * a for a, b in pairs)
 
 
 def _effort(t: Tried) -> float:
