@@ -351,7 +351,7 @@ def test_a_rendered_report_prints_the_numbers_of_the_design(path):
         pytest.skip("impossible: nothing is planned")
     text = unescape(re.sub("<[^>]+>", " ", Report(a.design, a).html())).replace("\xa0", " ")
     data = as_dict(a, False)
-    for key in "mfu step_s bubble_fraction goodput mtbf_s days cost_usd".split():
+    for key in "mfu_shown step_s bubble_fraction goodput mtbf_s days cost_usd".split():
         if at(data, key) is not None:
             seen += 1
             assert show(key, at(data, key)) in text, key
