@@ -1,25 +1,17 @@
 """A design made ready for the models: resolved, its own calibration read, its pins found legal."""
 
 from dataclasses import replace
-from importlib.metadata import EntryPoint
-from typing import TYPE_CHECKING
 
 from ..base.errors import DesignError
-from ..base.plugins import load
 from ..base.records import Assumed
 from ..catalogue.stacks import stack
 from ..catalogue.words import RecomputeModule
 from ..design.design import Design
 from ..design.resolve import resolve
 from ..design.resolved import Phase, Resolved
+from ..physics import calibration_file
 from ..physics.gather import stack_of
 from .pin_laws import check_pins
-
-if TYPE_CHECKING:
-    from ..physics.calibration_file import Override
-
-# the reader of a file of measured constants, imported when a design first names one
-READER = EntryPoint("calibration", "scantling.physics.calibration_file:read", "")
 
 
 def prepare(design: Design) -> Resolved:
@@ -30,7 +22,7 @@ def prepare(design: Design) -> Resolved:
         _check(resolved, i, phase)
     if design.calibration is None:
         return resolved
-    override: Override = load(READER)(design.calibration, folder=design.folder)
+    override = calibration_file.read(design.calibration, folder=design.folder)
     override.check(resolved.cluster.accelerator)
     applied = override.under(stack_of(resolved))
     assumed = (*resolved.assumed, Assumed("calibration", override.path, applied.says()))
