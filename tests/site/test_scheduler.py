@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 from lookups import one
-from scantling import assess
+from scantling import Design, assess
 from scantling.base.stats import binomial_share
 from scantling_site import part
 from scantling_site.job_site import site_of
@@ -185,3 +185,25 @@ def test_counts_of_nodes_that_are_down_are_those_of_the_binomial_law():
             assert binomial_share(k, n, p) == pytest.approx(
                 binom.pmf(k, n, p), rel=1e-8, abs=1e-290
             )
+
+
+@pytest.mark.parametrize(
+    ("recovery", "said"),
+    [
+        ("in-place", "a failure waits for its repair"),
+        ("elastic", "the run goes on with fewer replicas until the repair"),
+    ],
+)
+def test_without_spares_every_line_says_what_the_run_does(recovery, said):
+    """Goodput counts on shrinking where the recovery shrinks: request and reasons say no other."""
+    design = Design.from_data(
+        {
+            "model": "llama-3.1-70b",
+            "cluster": {"accelerator": "h100-sxm", "devices": 1024},
+            "job": {"tokens": 2e12, "seq_len": 8192, "global_batch": 1024},
+            "reliability": {"spares": 0, "recovery": recovery},
+        }
+    )
+    told = part(assess(design), "scheduler")
+    assert f"none are held: {said}" == told.spares["where"]
+    assert f"no spares: {said}" in told.lines

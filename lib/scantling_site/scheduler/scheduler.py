@@ -7,7 +7,6 @@ from typing import TypedDict
 from scantling.base.records import Lines, Record, record
 from scantling.base.show import several
 from scantling.base.units import DAY_S
-from scantling.endure.reliability import GOES_ON
 
 from ..constants import CONSTANTS
 from ..facts import number, source
@@ -23,6 +22,7 @@ from .request import (
     kill_after_s,
     spares_request,
     stop_lead_s,
+    without_spares,
 )
 from .scheduler_choice import TIE, Option, best_first, judge, schedulers, steady
 from .stakes import Criterion, in_place_gain, requeue_s, stakes
@@ -218,20 +218,11 @@ def _lines(
     if spares["nodes"]:
         yield f"{several(spares['nodes'], 'spare')} {spares['where']}"
     else:
-        yield _without_spares(s)
+        yield f"no spares: {without_spares(s)}"
     yield (
         f"restart in place: goodput {again['goodput_in_place']:.1%} against "
         f"{again['goodput_requeued']:.1%} requeued"
     )
-
-
-def _without_spares(s: Site) -> str:
-    """What a failure does where no spares are paid for."""
-    if s.idle_nodes:
-        return f"no spares: {several(s.idle_nodes, 'node')} that the plan leaves idle stand in"
-    if s.a.endurance.recovery in GOES_ON:
-        return "no spares: the run goes on with fewer replicas until the repair"
-    return "no spares: a failure waits for its repair"
 
 
 def _loses(best: Option, second: Option) -> str:
