@@ -334,8 +334,8 @@ _SUBJECT = re.compile(r"\s+(?:(?:an?|the)\s+)?", re.IGNORECASE)  # is the H200 .
 
 
 def _tried(notes: Notes, first: int, last: int) -> str:
-    """The setting that a piece of text tries: the first that it names; a chip
-    where it is what the question begins with. Empty where there is none."""
+    """The setting that a piece of text tries: the first that it names; a chip where it is what the
+    question begins with. Empty where there is none."""
     chip = notes.places.get("accelerator", -1)
     if first <= chip < last and _SUBJECT.fullmatch(notes.text[first:chip]):
         return "accelerator"

@@ -1,9 +1,8 @@
 """The launch kit: from an assessed plan to the files that a framework and a scheduler start from.
 
 `kits(assessment, to, on)` gives the files as text; `write` puts them into a folder in one step. A
-framework is one module here (what it
-can express, its files, its command) and one judge in the tests, which is the framework's own
-parser.
+framework is one module here (what it can express, its files, its command) and one judge in the
+tests, which is the framework's own parser.
 """
 
 import os
@@ -59,14 +58,12 @@ def kits(assessment: Assessment, to: str, on: str = "torchrun") -> dict[str, str
     on : one of ON: what starts the processes.
 
     The main phase's kit is at the top, that of phase n of several in `phase-n/`. `plan.json` holds
-    the plan that is launched, the one
-    that was assessed and, under `not_expressed`, what of it the framework has no words for and what
-    that costs. The same assessment gives
-    the same text. Takes some 20 ms, or a second or two where a nearest plan has to be searched.
+    the plan that is launched, the one that was assessed and, under `not_expressed`, what of it the
+    framework has no words for and what that costs. The same assessment gives the same text. Takes
+    some 20 ms, or a second or two where a nearest plan has to be searched.
 
     Raises DesignError for a framework or scheduler that is not there, Inexpressible where the
-    framework has no plan that fits and keeps
-    the constraints, ValueError for an impossible design.
+    framework has no plan that fits and keeps the constraints, ValueError for an impossible design.
     """
     chosen = framework(to, on)
     if not assessment.phases:
@@ -108,8 +105,7 @@ def write(files: Mapping[str, str], folder: str | Path) -> None:
     none.
 
     Files of an earlier kit are replaced; others, such as a run's folder, stay untouched. Scripts
-    are executable. Raises DesignError where
-    the folder cannot be written.
+    are executable. Raises DesignError where the folder cannot be written.
     """
     folder = Path(folder)
     try:

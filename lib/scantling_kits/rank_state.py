@@ -2,8 +2,8 @@
 fp32 master copy, moments.
 
 The sums equal the 2 + 2 + 12 bytes a parameter of Rajbhandari et al. 2020 wherever gradients are
-kept in 16 bit; how they split over
-the tensors differs: FSDP2 keeps fp32 shards that are parameter and master copy in one.
+kept in 16 bit; how they split over the tensors differs: FSDP2 keeps fp32 shards that are parameter
+and master copy in one.
 """
 
 from scantling import catalogue

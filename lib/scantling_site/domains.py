@@ -129,8 +129,8 @@ def domains(s: Site) -> Domains:
     of one event = detection + restart + half a period + the durable time. goodput_cost = events x
     loss / run, scaled so that the rows sum to the exact closed form's detection, restart and lost
     work, a corruption's with the steps since it and the checks for it (first-order sums overstate
-    it at short times between failures). Waiting for nodes beyond
-    the spares is the smaller of one repair and shrinking.
+    it at short times between failures). Waiting for nodes beyond the spares is the smaller of one
+    repair and shrinking.
     """
     s = s.most(lambda one: one.stalled_share)
     known = known_domains(s)

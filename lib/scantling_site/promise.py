@@ -33,10 +33,10 @@ def promise(assessment: Assessment) -> Promise | None:
     with its 80 % band on either side; + failures, Poisson, each losing detection, restart, the time
     until durable and a uniform part of a period, less their mean, which is in the goodput; + every
     risk that the headline does not contain, by its chance, with its days; + the first start. What
-    delays the start itself (a site delivered late) is no part of it. Cost =
-    those days but the risks' x dollars a day, the price log-normal within its spread, + each risk's
-    own dollars, so that no delay is paid twice. by : days and dollars that each adds on average.
-    Risks are independent here; a common cause would lengthen the tail.
+    delays the start itself (a site delivered late) is no part of it. Cost = those days but the
+    risks' x dollars a day, the price log-normal within its spread, + each risk's own dollars, so
+    that no delay is paid twice. by : days and dollars that each adds on average. Risks are
+    independent here; a common cause would lengthen the tail.
     """
     a = assessment
     if not a.phases or a.days is None or a.days_low is None or a.days_high is None:

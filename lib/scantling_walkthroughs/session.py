@@ -2,8 +2,7 @@
 scorecard.
 
 Modes: `student` (hints and answers folded), `instructor` (right answers put in, everything open),
-`blank` (timed practice: answers are noted
-and nothing is said before the scorecard).
+`blank` (timed practice: answers are noted and nothing is said before the scorecard).
 """
 
 from collections.abc import Collection

@@ -58,8 +58,8 @@ def _peak(chip, precision) -> float:
 
 
 def _reach(frame):
-    """The run that takes each axis, each pipeline schedule, and zero2 that adds up
-    over micro-batches, furthest."""
+    """The run that takes each axis, each pipeline schedule, and zero2 that adds up over
+    micro-batches, furthest."""
     columns = {f: frame["n_devices" if f == "devices" else f] for f in AXES}
     runs = to_runs(frame)
     plan = runs.cases.plan

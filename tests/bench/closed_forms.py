@@ -37,8 +37,7 @@ def ft_hsdp_renewal(mtbf_s, replicas, stall_s=180.0, replica_recovery_s=600.0):
 
 def finite_wall_s(work_s, mtbf_s, stall_s, interval_s, *, durable_s=0.0, restart_s=0.0, down_s=0.0):
     """Expected wall time of a job of `work_s` seconds of useful compute that starts without a
-    restart and ends when its last save is
-    durable [s].
+    restart and ends when its last save is durable [s].
 
     (M + D) [e^(R/M) (e^((P1 + Delta)/M) - 1) + sum over the later intervals of e^((R + Delta)/M)
     (e^(Pi/M) - 1)],  P = interval + stall,
@@ -67,8 +66,8 @@ def finish_spread_s(
     sqrt(n E[L^2]), n = useful time / goodput / (M + D) failures that each lose L = D + R + Delta +
     a share of the period, uniform:
     E[L^2] = (D + R + Delta + P / 2)^2 + P^2 / 12. With the mean and a normal quantile (z = 1.28 for
-    P90) it gives the finishing day; the
-    tail is a little fatter where failures are few. A simulation has it exactly.
+    P90) it gives the finishing day; the tail is a little fatter where failures are few. A
+    simulation has it exactly.
     """
     p = np.asarray(interval_s, float) + stall_s
     n = (
@@ -103,9 +102,8 @@ def ettr_tiers_first_order(rates_per_s, intervals_s, stalls_s, restores_s, durab
 
 def sites_goodput(site_mtbf_s, sites, loss_s, *, coupled=True):
     """Useful share over several sites that each fail every `site_mtbf_s` and lose `loss_s` per
-    failure: M / (M + s L) when every failure
-    stops all (coupled), M / (M + L) when a site falls back alone and joins at the next outer
-    step."""
+    failure: M / (M + s L) when every failure stops all (coupled), M / (M + L) when a site falls
+    back alone and joins at the next outer step."""
     m = np.asarray(site_mtbf_s, float)
     return m / (m + (sites if coupled else 1) * np.asarray(loss_s, float))
 
@@ -130,13 +128,14 @@ def ettr_tiers(rates_per_s, every, interval_s, stalls_s, restores_s, down_s=0.0)
     failure of class k [s, (K,)].
 
     Markov chain at failure epochs over the position since the last top-tier save (the idea of Moody
-    et al., SC'10): with L the total rate
-    and p_k the class shares, E_i (running after save i) and H_i (mean cost from a failure there)
-    satisfy
-    E_i = (1 - q_i) (1/L + H_i) + q_i E_(i+1),  H_i = D + sum_k p_k [r_k E_(f_k(i)) + (1 - r_k) (1/L
-    + H_(f_k(i)))],
-    f_k(i) = every_k floor(i / every_k), E_n = 0. A delay until durable makes the state space
-    explode: use `simulate` there.
+    et al., SC'10): with L the total rate and p_k the class shares, E_i (running after save i) and
+    H_i (mean cost from a failure there) satisfy
+
+    E_i = (1 - q_i) (1/L + H_i) + q_i E_(i+1)
+    H_i = D + sum_k p_k [r_k E_(f_k(i)) + (1 - r_k) (1/L + H_(f_k(i)))]
+    f_k(i) = every_k floor(i / every_k), E_n = 0
+
+    A delay until durable makes the state space explode: use `simulate` there.
     """
     return float(
         every[-1]
@@ -174,9 +173,8 @@ def never_wait(spares, evictions_per_s, repair_s, duration_s):
     """Chance that no eviction of a run ever has to wait, all nodes being whole at the start.
 
     First passage of the birth-death chain 0..S (up at the eviction rate, down at N / repair) to S +
-    1 by the end of the run:
-    the generator is made symmetric and solved by eigenvalues. Exact for exponential repairs; other
-    distributions differ little.
+    1 by the end of the run: the generator is made symmetric and solved by eigenvalues. Exact for
+    exponential repairs; other distributions differ little.
     """
     s = int(spares)
     n = np.arange(s + 1)
@@ -224,8 +222,8 @@ def saved_bytes_per_layer(
     Notes
     -----
     Dropout is off. With checkpointing a block keeps hidden x dtype_bytes a token, whatever the
-    kind. Megatron's 34 s b h (Korthikanti
-    et al. 2022) is the fused list of a GPT block plus two masks of one byte and h each.
+    kind. Megatron's 34 s b h (Korthikanti et al. 2022) is the fused list of a GPT block plus two
+    masks of one byte and h each.
 
     Raises
     ------
@@ -285,8 +283,7 @@ def gradient_noise_scale(norm2_small, batch_small, norm2_big, batch_big):
     ----------
     norm2_small, norm2_big : float or array
         Squared norms of the gradient averaged over a small and a big batch, averaged over steps;
-        with data parallelism that of one
-        rank before, and that of all after, the all-reduce.
+        with data parallelism that of one rank before, and that of all after, the all-reduce.
     batch_small, batch_big : float
 
     Notes
@@ -319,9 +316,8 @@ def reshapes(global_batch, data_parallel=None, micro_batch=None, most_devices=No
     Notes
     -----
     dp·micro_batch·grad_accum = global_batch. Any of them gives the same optimizer steps up to
-    rounding and the order of sums; the loss
-    must be averaged over tokens, not over micro-batches, where sequences are masked or packed.
-    Empty where no such plan exists.
+    rounding and the order of sums; the loss must be averaged over tokens, not over micro-batches,
+    where sequences are masked or packed. Empty where no such plan exists.
     """
     n = np.arange(1, int(global_batch) + 1)
     divisors = n[global_batch % n == 0]
@@ -338,13 +334,11 @@ def reshapes(global_batch, data_parallel=None, micro_batch=None, most_devices=No
 
 def contention(writers, checkpoint_bytes, interval_s, store_bytes_per_s) -> dict:
     """Several jobs that save to one store: {utilisation, slowdown}; slowdown of one save's transfer
-    by processor sharing, 1 / (1 - others'
-    load).
+    by processor sharing, 1 / (1 - others' load).
 
     utilisation = writers x B / (interval x rate); >= 1 means that the store never catches up
-    (slowdown inf). M/G/1 processor sharing,
-    insensitive to the size distribution; saves that start together see up to `writers` times
-    instead.
+    (slowdown inf). M/G/1 processor sharing, insensitive to the size distribution; saves that start
+    together see up to `writers` times instead.
     """
     each = np.asarray(checkpoint_bytes, float) / (np.asarray(interval_s, float) * store_bytes_per_s)
     others = (np.asarray(writers) - 1) * each
@@ -358,8 +352,8 @@ def ladder(evictions_per_s, repair_s, nodes, spares=None) -> dict:
     cost_per_useful} (arrays).
 
     paid_extra = S / N; cost_per_useful = (1 + S / N) / (1 - stall_share), the price of a useful
-    hour against one with no failures and
-    no spares. Too few shows in the stall, too many in what is paid.
+    hour against one with no failures and no spares. Too few shows in the stall, too many in what is
+    paid.
     """
     a = evictions_per_s * repair_s
     s = np.arange(int(cheapest(a, nodes)) * 2 + 4) if spares is None else np.asarray(spares, int)
@@ -398,13 +392,11 @@ def single(
 
 def fail_slow_share(nodes, episodes_per_1000_node_days, *, duration_s=72 * 60.0, slowdown=1.34):
     """Share of the time lost to nodes that degrade until they are found: rate x duration x (1 - 1 /
-    slowdown), capped at the slowdown
-    itself.
+    slowdown), capped at the slowdown itself.
 
     72 min and 1.34 x are GREYHOUND's (ATC'25) means before mitigation, in 16 of 27 jobs of 512
-    devices and more; the rate has not been
-    published and is the caller's. Finding a slow node in 5 min instead of 72 divides the loss by
-    14.
+    devices and more; the rate has not been published and is the caller's. Finding a slow node in 5
+    min instead of 72 divides the loss by 14.
     """
     busy = np.asarray(nodes, float) * episodes_per_1000_node_days / 1000 / DAY_S * duration_s
     return (1 - np.exp(-busy)) * (1 - 1 / slowdown)
@@ -414,9 +406,8 @@ def lemons(failure_share, nodes, count) -> dict:
     """Bad apples: what `count` of `nodes` nodes that cause `failure_share` of all failures mean.
 
     {multiplier: rate of a lemon over a sound node, mtbf_gain: job MTBF after sound nodes replaced
-    them over before}. Two-point mix of
-    exponential nodes. RSC found some 40 lemons; removing them cut failures of large jobs from 14 %
-    to 4 % (arXiv 2410.21680).
+    them over before}. Two-point mix of exponential nodes. RSC found some 40 lemons; removing them
+    cut failures of large jobs from 14 % to 4 % (arXiv 2410.21680).
     """
     f, c = np.asarray(failure_share, float), np.asarray(count, float)
     return {"multiplier": (f / c) / ((1 - f) / (nodes - c)), "mtbf_gain": (1 - c / nodes) / (1 - f)}

@@ -2,14 +2,12 @@
 streamed through the same models in chunks.
 
 Its axes, for a dense model: tensor and pipeline degrees that divide the devices, the rest
-data-parallel; every chunk count that divides a
-stage; every micro-batch that divides a replica's batch; recompute none, attention, full; optimizer
-sharded or not; tensor-parallel traffic
-as all-reduce, or reduce-scatter and all-gather without or with sequence-parallel norms; the gather
-redone in the backward or kept; three
-ways of overlapping tensor and two of data traffic; and which of two networks each axis rides. It is
-a measure of speed and breadth: for
-planning, `searching.find` leaves out what differs in name only.
+data-parallel; every chunk count that divides a stage; every micro-batch that divides a replica's
+batch; recompute none, attention, full; optimizer sharded or not; tensor-parallel traffic as
+all-reduce, or reduce-scatter and all-gather without or with sequence-parallel norms; the gather
+redone in the backward or kept; three ways of overlapping tensor and two of data traffic; and which
+of two networks each axis rides. It is a measure of speed and breadth: for planning,
+`searching.find` leaves out what differs in name only.
 """
 
 from __future__ import annotations

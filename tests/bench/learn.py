@@ -3,9 +3,8 @@
     python tests/bench/learn.py [FOLDER of logs with truth.csv] [FOLDER of run tables] [GIGABYTES]
 
 One line a figure. Goals: `learn_goals`, with the tables of the second folder. Read: share of logs
-whose stated figures are all within 3 %. After one peak of memory:
-the other peaks of its source. Pairs: published rows of a source that differ in two or more
-settings. Dirt: variants of two logs.
+whose stated figures are all within 3 %. After one peak of memory: the other peaks of its source.
+Pairs: published rows of a source that differ in two or more settings. Dirt: variants of two logs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """How right post-training is: published rows predicted, families left out of the fit.
 
 `python tests/bench/posttrain.py [FOLDER]` reads `sft.csv` and `rl.csv` of a folder, those that the
-package ships where none is named, and prints the
-goals and their figures. Every family of sources has weight one: its figure is worked out with
-constants that were fitted without it. `--fit` prints what all families together give. A row counts
-where its trust is not low and its `whole` is yes.
+package ships where none is named, and prints the goals and their figures. Every family of sources
+has weight one: its figure is worked out with constants that were fitted without it. `--fit` prints
+what all families together give. A row counts where its trust is not low and its `whole` is yes.
 """
 
 import argparse

@@ -2,8 +2,7 @@
 tests/bench/random_designs.py 10000` looks at that many, with progress.
 
 A design is its number: number n is the same design on every machine, so that one that breaks a
-property can be looked at alone
-(`python tests/bench/random_designs.py --only 1234`).
+property can be looked at alone (`python tests/bench/random_designs.py --only 1234`).
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 checks; one JSON line an answer.
 
 Megatron-LM: parse_args, validate_args, TransformerConfig, process groups, the splits of its linear
-layers, the micro-batch calculator, the cut of a
-sequence, what the interleaved schedule asks for. torchtitan: ParallelDims, the trainer's checks of
-length and batch, its pipeline schedules.
+layers, the micro-batch calculator, the cut of a sequence, what the interleaved schedule asks for.
+torchtitan: ParallelDims, the trainer's checks of length and batch, its pipeline schedules.
 DeepSpeed: DeepSpeedConfig, and what its PipelineEngine asserts of the ZeRO stage.
 """
 

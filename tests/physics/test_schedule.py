@@ -227,8 +227,8 @@ def test_longer_transfers_never_shorten_a_fixed_order(name, rounds, b, t_p2p):
 @pytest.mark.parametrize("slow", range(4))
 def test_slow_stage_paces_1f1b(slow):
     """One stage longer than the rest: m of its micro-batches and once the way past the others, less
-    what an early stage, which
-    runs more forwards ahead, does meanwhile. The last stage, where the loss is, pays in full."""
+    what an early stage, which runs more forwards ahead, does meanwhile. The last stage, where the
+    loss is, pays in full."""
     scale = np.ones(4)
     scale[slow] = 1.5
     layout = lay_out("1f1b", 4, 1, 12, 1, 1, 1, part_scale=scale)

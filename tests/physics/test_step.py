@@ -261,9 +261,9 @@ def test_a_mirrored_pipeline_shares_its_ends():
 
 def test_stages_of_deepseek_v3_are_those_of_nvidias_recipes():
     """Megatron-Bridge's pp_layout Et*4|(t*4|)*14tmL: embedding and four layers, fourteen times
-    four, one with the MTP layer and the loss; on eight devices the
-    last has 4 + 1. The three dense layers stand on the first (DeepSeek-V3, section 4.2): every
-    later stage is MoE throughout. Llama 4 Maverick's alternate."""
+    four, one with the MTP layer and the loss; on eight devices the last has 4 + 1. The three dense
+    layers stand on the first (DeepSeek-V3, section 4.2): every later stage is MoE throughout. Llama
+    4 Maverick's alternate."""
     deepseek = make_shape(
         layers=61,
         hidden=7168,

@@ -72,9 +72,8 @@ def test_all_28_series_are_scored():
 
 def test_fabrics_that_no_fit_has_seen():
     """rccl-tests on MI300X and MI325X over xGMI and over 8 x 400G RoCE, on MI355X over Pollara
-    cards, nccl-tests on two A3 Mega: constants of
-    other fabrics and the catalogue's rates. Below 64 MiB two makers' cards lie a factor of four
-    apart on RoCE, so only xGMI and TCPXO are held."""
+    cards, nccl-tests on two A3 Mega: constants of other fabrics and the catalogue's rates. Below 64
+    MiB two makers' cards lie a factor of four apart on RoCE, so only xGMI and TCPXO are held."""
     seen = 0
     found = calibrate.outside()
     assert not set(found) & set(calibrate.points().series)

@@ -26,8 +26,8 @@ def figures(change):
 
 def test_ten_times_the_devices_fail_every_few_tens_of_minutes_and_lose_half_the_time(fed, assessed):
     """Beyond 100,000 devices: tens of minutes between failures (30 min at Llama 3's rate, arXiv
-    2407.21783; 18 at 98,304, arXiv 2602.00277)
-    and, with whole-job restarts, 44 % effective time measured at that size (the same)."""
+    2407.21783; 18 at 98,304, arXiv 2602.00277) and, with whole-job restarts, 44 % effective time
+    measured at that size (the same)."""
     f = figures(one(fed.changes, "devices-10"))
     assert 10 * 60 < f["time between failures"].then < 40 * 60
     published = assessed("100k-multi-pod-ft")  # 98,304 devices

@@ -65,8 +65,7 @@ def build(row):
 @pytest.mark.parametrize("row", TREES, ids=lambda r: r["id"])
 def test_counts_equal_the_published_ones(row):
     """DGX SuperPOD H100 (table 4), B200, B300 on Spectrum and on Quantum-X800, scaling-book, cost
-    sheet: 48, 96, 768, 2,560 switches
-    and every tier and cable count that those pages print."""
+    sheet: 48, 96, 768, 2,560 switches and every tier and cable count that those pages print."""
     t = build(row)
     for tier in ("leaf", "spine", "core"):
         if row[tier] is not None:
@@ -246,8 +245,8 @@ def test_tpu_v4_pod():
 
 def test_other_tpu_pods():
     """Ironwood: 9,216 chips in 144 racks of 64, 1.5 optical transceivers a chip; v5e and v6e: 16 x
-    16 chips, no optical switches
-    (Google Cloud TPU documentation; nextbigfuture 2025-11; Hot Chips 2025)."""
+    16 chips, no optical switches (Google Cloud TPU documentation; nextbigfuture 2025-11; Hot Chips
+    2025)."""
     t = torus(near_cube(9216), 100e9)
     assert (
         t.ports["circuit switch"]["down"] / 2 == 144
@@ -276,9 +275,8 @@ def test_tpu_v5p_bisection():
 
 def test_nvl72_rack():
     """GB200 SuperPOD: nine switch trays of two chips, one of each GPU's 18 links to each chip, 1.8
-    TB/s both ways a GPU; more than 5,000
-    copper cables in the spine (NVIDIA GTC 2024); scale-out of 72 x 50 GB/s = 3.6 TB/s, nine times
-    an HGX H100 (scaling-book)."""
+    TB/s both ways a GPU; more than 5,000 copper cables in the spine (NVIDIA GTC 2024); scale-out of
+    72 x 50 GB/s = 3.6 TB/s, nine times an HGX H100 (scaling-book)."""
     a = assess(
         Design.from_data(
             {
@@ -318,8 +316,7 @@ def test_frontier():
 
 def test_dragonflies():
     """Balanced dragonfly of 64 ports: 262,656 cards (p = h = 16, a = 32, 513 groups); dragonfly+:
-    more than a million in three hops between
-    switches, as NVIDIA says of Quantum-2."""
+    more than a million in three hops between switches, as NVIDIA says of Quantum-2."""
     t = dragonfly(262656, 64, NDR)
     assert (
         t.reach_endpoints == 262656

@@ -139,8 +139,8 @@ def test_experts_exchange_tokens_twice_a_layer_each_way():
 
 def test_zero_volumes():
     """Rajbhandari et al. 2020, section 7: sharded weights are gathered for forward and for
-    backward, gradients scattered once a pass;
-    stage 1 scatters gradients and gathers updated weights once a step."""
+    backward, gradients scattered once a pass; stage 1 scatters gradients and gathers updated
+    weights once a step."""
     full = assessment("fsdp")
     weights, gradients = (r for r in part(full, "planes").collectives if r.axis == "dp")
     layers, m = 32, full.plan["grad_accum"]

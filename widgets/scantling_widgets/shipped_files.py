@@ -1,8 +1,7 @@
 """Files that ship beside the code: the notebooks, and the designs of the gallery.
 
 In a checkout they are the working copies at the top of the tree, so that an edit shows at once; in
-an installed
-wheel the build has put them inside this package.
+an installed wheel the build has put them inside this package.
 """
 
 import sys

@@ -41,8 +41,8 @@ def batch_guide(assessment: Assessment) -> Row:
     extra_tokens : (low, high) share of the tokens that the batch spends above the least, by those
     laws
     learning_rate : peak [{law, value, source}] as a place to start from; if_batch [{times, low,
-    high}] factor on it where the batch is halved or doubled:
-    from none (above the critical batch) to the square-root rule of Adam
+    high}] factor on it where the batch is halved or doubled: from none (above the critical batch)
+    to the square-root rule of Adam
     reshapes : other (dp, micro_batch, grad_accum) that make the same batch, fastest first, with the
     step of the best plan of each
     flags : what an ML specialist must confirm. Every law is fitted on models below 4B parameters.

@@ -2,12 +2,11 @@
 was, and what to measure to tell.
 
 Every cause is one change to the case (a rate, a switch, the plan that was really in force), put
-through the same models. A cause with a
-size is solved for the size that explains the measurement; one without is compared with it. What
-explains all of the loss leads, in the order of prior x likelihood; the others follow by what they
-explain. It is a guide to what to look at first and not a probability to act on: causes combine, and
-the priors are judgement. What the plan or the stack has by itself, and the prediction with it, is
-named apart.
+through the same models. A cause with a size is solved for the size that explains the measurement;
+one without is compared with it. What explains all of the loss leads, in the order of prior x
+likelihood; the others follow by what they explain. It is a guide to what to look at first and not a
+probability to act on: causes combine, and the priors are judgement. What the plan or the stack has
+by itself, and the prediction with it, is named apart.
 """
 
 from bisect import bisect_left
@@ -119,8 +118,7 @@ class Suspect(NamedTuple):
 
 def diagnose(design: Design) -> Diagnosis:
     """The likely losses of a measured run, most likely first. `design` carries `measured` (step_s,
-    mfu or tokens_per_s_per_device; memory_gb too
-    where known) and, best, the plan that ran, pinned.
+    mfu or tokens_per_s_per_device; memory_gb too where known) and, best, the plan that ran, pinned.
 
     Raises ValueError where nothing that tells the step time was measured.
     """

@@ -218,9 +218,9 @@ def largest_model(design: Design) -> Answer | None:
     `_answer`.
 
     The shape follows the kit's rule for a size (three digits are meant); everything else of the
-    design is kept, pins of the plan are not. None where
-    not even 100M fits. Raises ValueError for a deadline or a budget without tokens: how large a
-    model may be in that time is then a question of tokens (`within_budget_of_compute`).
+    design is kept, pins of the plan are not. None where not even 100M fits. Raises ValueError for a
+    deadline or a budget without tokens: how large a model may be in that time is then a question of
+    tokens (`within_budget_of_compute`).
     """
     resolved = assess(design).resolved
     counted = [phase.tokens for phase in resolved.phases]

@@ -198,14 +198,12 @@ def recovery(assessment: Assessment) -> Row:
     sites.
 
     tiers: checkpoint copies near and far, with the goodput they would give (`reliability.tiered`).
-    stores: published stores that can take
-    the saves (`storage.carriers`). corpus: tokenised bytes and read rate (`storage.corpus`; None
-    without tokens). capacity: room to
-    provision [bytes]. elastic: drop a replica or wait for its node (`elastic.wait_or_shrink`).
-    restart: in place against requeued.
-    ladder: measures from synchronous saves to replica-level recovery, each with its gain
-    (`scale.measures`). sites: what several datacentres
-    exchange, how often and at what cost (`between_sites`).
+    stores: published stores that can take the saves (`storage.carriers`). corpus: tokenised bytes
+    and read rate (`storage.corpus`; None without tokens). capacity: room to provision [bytes].
+    elastic: drop a replica or wait for its node (`elastic.wait_or_shrink`). restart: in place
+    against requeued. ladder: measures from synchronous saves to replica-level recovery, each with
+    its gain (`scale.measures`). sites: what several datacentres exchange, how often and at what
+    cost (`between_sites`).
     """
     if not assessment.phases:
         return {}

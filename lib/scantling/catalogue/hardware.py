@@ -142,9 +142,8 @@ class Fabric(Sourced):
     rate that large messages reach.
 
     `efficiency` is the bus bandwidth of a ring all-reduce (nccl-tests: algbw 2(n-1)/n) over the
-    rate of the device, or over
-    that of the node's NICs between nodes. `latency_s` is one step of a collective, software
-    included, not the wire.
+    rate of the device, or over that of the node's NICs between nodes. `latency_s` is one step of a
+    collective, software included, not the wire.
     `in_network_gain` multiplies large all-reduces when the switches reduce; nan where nobody has
     published one.
     """

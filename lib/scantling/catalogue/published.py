@@ -2,15 +2,13 @@
 model, how far each axis has been taken, and the plans that ran.
 
 MFU of the PaLM count (non-causal attention, no recompute) over the dense peak of the precision;
-sequences of 16,384 tokens at most, above
-which attention alone lifts the figure. Never a clamp: a prediction above the record stands, is said
-to be untried, and gets a wider band.
+sequences of 16,384 tokens at most, above which attention alone lifts the figure. Never a clamp: a
+prediction above the record stands, is said to be untried, and gets a wider band.
 
 A device is held to its own record where that is of a run of at least 64 devices; else to the best
-of its die: H100, H200 and H800 (B200 and
-GB200, B300 and GB300, the A100s) have the same matrix units and the same peak, so a share of it
-that one reached is within reach of the
-others, while a single small run of one says nothing of what it can do.
+of its die: H100, H200 and H800 (B200 and GB200, B300 and GB300, the A100s) have the same matrix
+units and the same peak, so a share of it that one reached is within reach of the others, while a
+single small run of one says nothing of what it can do.
 
 `make published` works the tables out from the published runs.
 """

@@ -53,10 +53,9 @@ def compute_optimal(compute_flops: Column, law: str = "besiroglu-2024") -> tuple
     Notes
     -----
     From a surface, with C = 6·N·D: N = G·(C/6)^(beta/(alpha + beta)), G =
-    (alpha·A/(beta·B))^(1/(alpha + beta)), D = C/(6·N)
-    (Hoffmann et al. 2022, equation 4). From a frontier: N = k·C^a and D = C/(6·N). For
-    deepseek-llm-2024 the size is the FLOP per
-    token M and D = C/M. C = 6ND leaves attention out, which matters at long sequences.
+    (alpha·A/(beta·B))^(1/(alpha + beta)), D = C/(6·N) (Hoffmann et al. 2022, equation 4). From a
+    frontier: N = k·C^a and D = C/(6·N). For deepseek-llm-2024 the size is the FLOP per token M and
+    D = C/M. C = 6ND leaves attention out, which matters at long sequences.
 
     Raises
     ------
@@ -131,10 +130,9 @@ def batch_size(x: Column, law: str = "zhang-2024") -> Column:
     Notes
     -----
     The laws differ by a factor of ten at 1e12 tokens, partly by definition, partly because all are
-    fitted on small models. Zhang and
-    Bergsma agree that it grows with the tokens and hardly with the size. The critical batch starts
-    near nothing and grows in training
-    (McCandlish et al. 2018; Merrill et al. 2025, arXiv:2505.23971): a batch warm-up costs little.
+    fitted on small models. Zhang and Bergsma agree that it grows with the tokens and hardly with
+    the size. The critical batch starts near nothing and grows in training (McCandlish et al. 2018;
+    Merrill et al. 2025, arXiv:2505.23971): a batch warm-up costs little.
     """
     row = _law(BATCH_LAWS, law)
     units: Array = np.asarray(x, dtype=float) / row.unit_x
@@ -147,9 +145,8 @@ class BatchAdvice:
     """How a global batch stands to the published laws.
 
     standing: "small" below every critical estimate, "contested" between them, "large" above all.
-    extra_tokens: share of the tokens
-    that the batch spends above the least, overhead·B/B_crit by each critical law, lowest and
-    highest. flags: what a specialist must confirm.
+    extra_tokens: share of the tokens that the batch spends above the least, overhead·B/B_crit by
+    each critical law, lowest and highest. flags: what a specialist must confirm.
     """
 
     batch_tokens: float
@@ -292,8 +289,7 @@ def learning_rate_factor(
     Notes
     -----
     (B_to/B_from)^exponent, or ((1 + B_crit/B_from)/(1 + B_crit/B_to))^exponent (McCandlish et al.
-    2018, section 2.2; its appendix E.2
-    for Adam's exponent, between 1/2 and 1).
+    2018, section 2.2; its appendix E.2 for Adam's exponent, between 1/2 and 1).
     """
     row = _law(LR_RULES, rule)
     start = np.asarray(batch_from, dtype=float)

@@ -72,9 +72,8 @@ def build_cluster(spec: Mapping[str, Any]) -> tuple[Cluster, tuple[Assumed, ...]
         way per device.
 
     Rules, in this order: the given value; the node row of the catalogue (one that has this
-    accelerator and this fabric, else the
-    accelerator's usual node); a rule of the family. Each value not given is an `Assumed` of the
-    result.
+    accelerator and this fabric, else the accelerator's usual node); a rule of the family. Each
+    value not given is an `Assumed` of the result.
     scale_out_bytes_per_s = scale_out_gbytes_per_s_per_device, else nics_per_node x port rate /
     devices_per_node.
     Where the scale-up domain is the node, it follows devices_per_node. `devices` need not fill the

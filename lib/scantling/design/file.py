@@ -40,10 +40,9 @@ def load(text: str) -> Any:
     """YAML text to plain dicts, lists, numbers and text.
 
     Refuses, with one line: text that is not YAML, tags (`!!python/object` and any other), duplicate
-    keys, merge keys, more than one document,
-    nesting deeper than 24, and anything whose aliases expand to more than 20,000 values; the check
-    runs on the event stream and on the node graph,
-    so an expansion bomb costs no more time or memory than the bytes it is written in.
+    keys, merge keys, more than one document, nesting deeper than 24, and anything whose aliases
+    expand to more than 20,000 values; the check runs on the event stream and on the node graph, so
+    an expansion bomb costs no more time or memory than the bytes it is written in.
     """
     if len(text) > MAX_BYTES:
         raise DesignError(

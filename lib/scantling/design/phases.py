@@ -265,12 +265,10 @@ def default_batch(params: float, seq_len: int, nodes: int) -> int:
     """Sequences in one step when the design gives none.
 
     About 4M tokens (4 x 2^20) below 100e9 parameters, 16M from there, whatever the plan. A power of
-    two where the node count is one. Else, up
-    to 9/8 as many nodes as sequences, a multiple of the node count, and of those within an eighth
-    of the aim the one with most factors
-    of two: then data-parallel widths that use every node divide it. Beyond, within an eighth of the
-    aim, a multiple of a power of two near
-    aim / 64 that has most in common with the node count.
+    two where the node count is one. Else, up to 9/8 as many nodes as sequences, a multiple of the
+    node count, and of those within an eighth of the aim the one with most factors of two: then
+    data-parallel widths that use every node divide it. Beyond, within an eighth of the aim, a
+    multiple of a power of two near aim / 64 that has most in common with the node count.
     """
     tokens = SMALL_BATCH_TOKENS if params < LARGE_PARAMS else LARGE_BATCH_TOKENS
     aim = max(1.0, tokens / seq_len)

@@ -36,9 +36,9 @@ Arguments = ParamSpec("Arguments")
 
 def resolve(design: Design) -> Resolved:
     """`design` with nothing left to look up: catalogue rows found, defaults applied and listed in
-    `assumed`. Raises DesignError for an
-    unknown id (with the other unknown ids) or an impossible combination and for a method that is no
-    pre-training, Unsettled for words that nobody has settled."""
+    `assumed`. Raises DesignError for an unknown id (with the other unknown ids) or an impossible
+    combination and for a method that is no pre-training, Unsettled for words that nobody has
+    settled."""
     if design.unsettled:
         raise Unsettled(design.title, design.unsettled)
     refuse_posttraining(design)

@@ -62,8 +62,7 @@ def contents(
 
     params       : parameters, MTP modules included [count].
     weight_bytes : bytes per stored working weight (2 for bf16; 0 where only the master copy is
-    kept, as Megatron's distributed optimizer
-    can).
+    kept, as Megatron's distributed optimizer can).
     master_bytes : bytes per master weight (4; 0 where the weights themselves are fp32).
     copies, outer_bytes : sites that train alone, each with weights and moments of its own; state
     of the optimizer that applies their average, once [bytes a parameter].
@@ -71,8 +70,7 @@ def contents(
     position.
 
     AdamW in bf16 comes to 14 bytes per parameter (2 + 4 + 8); others count 12 (weights rebuilt from
-    the master) or 16 (fp32 gradients
-    kept).
+    the master) or 16 (fp32 gradients kept).
     """
     p = params * copies
     return Contents(
@@ -98,10 +96,9 @@ def per_writer(
     """Who writes how much of one whole copy under a plan.
 
     parallel : every device writes its own share (fully parallel saves of Megatron, DCP with sharded
-    state); else one data-parallel replica
-    writes for all, tp x pp devices. 405B at tp 8, pp 16: 346 MB on each of 16,384 against 44 GB on
-    each of 128. Sharding under ZeRO or
-    FSDP changes who holds the bytes before the save, not their sum.
+    state); else one data-parallel replica writes for all, tp x pp devices. 405B at tp 8, pp 16: 346
+    MB on each of 16,384 against 44 GB on each of 128. Sharding under ZeRO or FSDP changes who holds
+    the bytes before the save, not their sum.
     """
     writers = tp * pp * (cp * dp if parallel else 1)
     return Writers(writers=writers, bytes_per_writer=total_bytes / writers)
@@ -136,8 +133,8 @@ def snapshot_stall_s(state_bytes_per_device: Column, host_link_bytes_per_s: floa
     [s].
 
     405B on 8,960 devices blocked 0.59 s, 7B on 1,488 0.34 s (ByteCheckpoint, NSDI'25 Table 8); a
-    copy at every step only 0.01-0.04 s
-    (ByteRobust, Table 8); PyTorch's async DCP of 2024 6.3 s for 7B.
+    copy at every step only 0.01-0.04 s (ByteRobust, Table 8); PyTorch's async DCP of 2024 6.3 s for
+    7B.
     """
     return BLOCK_S + state_bytes_per_device / (HOST_COPY_SHARE * known_link(host_link_bytes_per_s))
 

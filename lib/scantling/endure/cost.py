@@ -45,8 +45,7 @@ GRID_SOURCE = "Ember, carbon intensity of electricity generation 2023, through O
 @record
 class Cost(Record):
     """Cost of one job, or of the same job on many device counts (arrays). Dollars are None where no
-    price
-    is known, energy where no power is; dates stand by the price."""
+    price is known, energy where no power is; dates stand by the price."""
 
     device_hours: Column
     usd_per_device_hour: Known
@@ -156,10 +155,10 @@ def price(
     goodput : useful share of the wall time; the rest is what failures and saves burn.
 
     device_hours = devices paid x wall time; cost = device_hours x price, rent, so energy is in it;
-    energy = rated node power x POWER_SHARE
-    x PUE x time; carbon = energy x each grid's intensity. The price is the design's, else the
-    catalogue's for the kind of rent (date and range beside it), else None. A machine that is owned
-    costs its share of what was bought and its staff, and energy on top.
+    energy = rated node power x POWER_SHARE x PUE x time; carbon = energy x each grid's intensity.
+    The price is the design's, else the catalogue's for the kind of rent (date and range beside it),
+    else None. A machine that is owned costs its share of what was bought and its staff, and energy
+    on top.
     """
     assumed: list[Assumed] = []
     paid: Column = cluster.devices if devices_paid is None else devices_paid

@@ -94,8 +94,8 @@ def shrink_loss(
     shrinks whenever spares are out.
 
     sum over n of Poisson(n; a) x (1 - 1 / ratio(gangs gone)), gangs gone = ceil((n - S) / nodes per
-    gang): failures go on while it runs, so
-    nodes in repair are Poisson with a = evictions x repair time (any distribution of repairs).
+    gang): failures go on while it runs, so nodes in repair are Poisson with a = evictions x repair
+    time (any distribution of repairs).
     resize_share : evictions a second x seconds to grow again, lost wherever no spare is left.
     ratios : as in `slower`.
     Against waiting: `spares.stall_share`. First gang lost, its other nodes stand in as spares,
@@ -151,8 +151,8 @@ def in_place_or_requeue(
     """Goodput with the gang restarted in place against the job requeued.
 
     Hot update 65 s against requeue 768 s at 1,024 machines of 16 (46 and 454 s at 128): ByteRobust,
-    arXiv 2509.16293, Table 7. The optimum
-    interval is the same for both, since it does not depend on the restart.
+    arXiv 2509.16293, Table 7. The optimum interval is the same for both, since it does not depend
+    on the restart.
     """
     # the bound of a design's own interval
     tau = np.maximum(g.optimum_interval(mtbf_s, stall_s), np.maximum(durable_s - stall_s, 1e-3))

@@ -301,8 +301,7 @@ def network_crashes_per_s(links: Column, tors: Column) -> Column:
     month (Alibaba HPN, SIGCOMM'24 s2.3).
 
     Single-homed NICs: each link failure stops the job; with two planes per NIC (HPN) it only halves
-    that NIC. Their own jobs saw 1-2 a
-    month.
+    that NIC. Their own jobs saw 1-2 a month.
     """
     return (links * 0.00057 + tors * 0.00051) / (30 * DAY_S)
 
@@ -321,8 +320,7 @@ def detection_s(timeout_s: Column) -> Column:
 
 def rack_devices(cluster: Cluster) -> int:
     """Devices that share a rack: nodes_per_rack of the node's catalogue row; where nobody printed
-    it the scale-up domain that spans nodes, else
-    four nodes (air-cooled nodes of 8 devices)."""
+    it the scale-up domain that spans nodes, else four nodes (air-cooled nodes of 8 devices)."""
     node = catalogue.nodes().get(cluster.node) or catalogue.node_for(cluster.accelerator.id)
     per_node = cluster.devices_per_node
     domain = cluster.scale_up_domain

@@ -26,12 +26,10 @@ def optimum_interval(mtbf_s: Column, stall_s: Column) -> Column:
     tau* = M (1 + W0(-exp(-1 - stall / M))),  W0 the principal Lambert W.
 
     It is the root of d/dtau [tau / (exp((tau + stall) / M) - 1)] = 0, so it does not depend on the
-    restart, detection or durable time:
-    those multiply the wall time by a constant. Young and Daly approximate it. Exponential failures;
-    one tier; the save in flight must be
-    done before the next begins, which the caller has to enforce (`interval + stall >= durable`).
-    Source: optimality condition of Daly's
-    complete model (Daly 2006, doi:10.1016/j.future.2004.11.016), solved.
+    restart, detection or durable time: those multiply the wall time by a constant. Young and Daly
+    approximate it. Exponential failures; one tier; the save in flight must be done before the next
+    begins, which the caller has to enforce (`interval + stall >= durable`). Source: optimality
+    condition of Daly's complete model (Daly 2006, doi:10.1016/j.future.2004.11.016), solved.
     """
     return mtbf_s * _best_share(stall_s / mtbf_s)
 
@@ -82,8 +80,7 @@ def ettr(
     Asynchronous saves: a failure before a copy is durable falls back to the one before. Daly's
     complete model is durable_s = 0;
     "no failure can strike during a restart" is restart_s moved into down_s. Differs from Meta's
-    E[ETTR] (`ettr_meta`), which is first
-    order and leaves the truth beyond some 30,000 devices.
+    E[ETTR] (`ettr_meta`), which is first order and leaves the truth beyond some 30,000 devices.
     """
     return shares(
         mtbf_s, stall_s, interval_s, durable_s=durable_s, restart_s=restart_s, down_s=down_s
@@ -111,10 +108,10 @@ def shares(
 ) -> Shares:
     """The same wall time split.
 
-    Rivals charge each failure D + R + Delta + P / 2 once: by renewal with the
-    clock of failures standing meanwhile,
-    M / (M + L); "linear" charges it against wall time, 1 - L / M, which reaches nothing left at M =
-    L (then all is lost). P = tau + stall.
+    Rivals charge each failure D + R + Delta + P / 2 once: by renewal with the clock of failures
+    standing meanwhile, M / (M + L); "linear" charges it against wall time, 1 - L / M, which reaches
+    nothing left at M = L
+    (then all is lost). P = tau + stall.
     Published goodputs differ by which of the three they are: at 18 min between failures and 10 min
     each, 0.44 linear (as printed by
     FT-HSDP, arXiv 2602.00277) is 0.64 by renewal.
@@ -122,10 +119,8 @@ def shares(
     With X = exp((R + Delta) / M) (exp((tau + stall) / M) - 1) failures until one more interval is
     durable, running time M X and wall time (M + D) X (exponential failures that may strike during
     restarts, any of which aborts the save in flight): useful tau, saves stall, detection D X,
-    restart M (1 - exp(-R / M)) X (restarts
-    cut short by the next failure included), lost work the rest of the running time M X. Work redone
-    because the copy was not durable yet
-    is lost work.
+    restart M (1 - exp(-R / M)) X (restarts cut short by the next failure included), lost work the
+    rest of the running time M X. Work redone because the copy was not durable yet is lost work.
     """
     m = mtbf_s
     r = restart_s

@@ -260,8 +260,8 @@ def endure(
     on after a failure, the best first: the first of them where the design names none.
 
     Sites that average after local steps fail, restart, slow down and save alone, each as so many
-    devices do; a synchronous run stops whenever one of them
-    is cut off (`elastic.cut_off`). What they exchange is in the step (physics.sites).
+    devices do; a synchronous run stops whenever one of them is cut off (`elastic.cut_off`). What
+    they exchange is in the step (physics.sites).
 
     M = 1 / sum of the rates by cause. Interval: as pinned, else the exact optimum of the stall,
     raised until a save is durable before the next begins and moved by ceilings. Goodput: `lived`.

@@ -156,9 +156,8 @@ def measures(e: Endurance, devices: int, replicas: int) -> tuple[Rung, ...]:
     load times.  replicas : of the rungs where one recovers alone. Restarts are those of
     `first_step` at the size.
     Goodput by the exact closed form (`goodput.ettr`) with each rung's stall, durable time, restart
-    and downtime; where one replica recovers, by
-    `elastic.ft_hsdp`, first order: all stand still while a failure is noticed and communicators
-    re-form, one replica is away for its whole
+    and downtime; where one replica recovers, by `elastic.ft_hsdp`, first order: all stand still
+    while a failure is noticed and communicators re-form, one replica is away for its whole
     recovery. Meta measured 44 % before and 80 % after that measure (FT-HSDP, arXiv 2602.00277).
     Parts that average after local steps fail `parts` times as seldom and stop alone.
     Spares, planned stops and corruption beyond these are in `reliability.endure`.

@@ -2,9 +2,8 @@
 covers, and for the spread of the finishing day.
 
 One pass of the loop takes every unfinished replica to its next event (failure, planned stop,
-regrowth); the saves between two events are
-worked out by arithmetic, never one by one. Positions count saves: position 7.4 is 40 % through the
-eighth interval.
+regrowth); the saves between two events are worked out by arithmetic, never one by one. Positions
+count saves: position 7.4 is 40 % through the eighth interval.
 """
 
 from dataclasses import dataclass, field, replace
@@ -118,10 +117,9 @@ def simulate(scenario: Scenario, replicas: int = 1000, seed: int = 0) -> Simulat
     """Run `replicas` copies of the job; the same seed gives the same numbers.
 
     Time to the next event is exponential in running time: nothing fails while the job is down or
-    waits for a node. A failure aborts the saves in flight, wipes the levels
-    below the one it needs, and the job resumes
-    from the newest durable save of that level. Memory is a few arrays of `replicas`, times `spares`
-    for the pool.
+    waits for a node. A failure aborts the saves in flight, wipes the levels below the one it needs,
+    and the job resumes from the newest durable save of that level. Memory is a few arrays of
+    `replicas`, times `spares` for the pool.
     Raises ValueError where the levels are not nested, TooLong where failures are so many that the
     copies would not end.
     """

@@ -87,10 +87,9 @@ def stall_share(spares: Column, load: Column) -> Array:
     second x mean repair time.
 
     The job stops failing while it waits, so nodes in repair form a loss system with S + 1 places;
-    insensitive to the distribution of
-    the repair time. Exact where the clock of failures runs whenever the job is not waiting. The
-    Poisson tail P(N > S), which assumes that
-    failures go on, is 1.5 to 2 times too high.
+    insensitive to the distribution of the repair time. Exact where the clock of failures runs
+    whenever the job is not waiting. The Poisson tail P(N > S), which assumes that failures go on,
+    is 1.5 to 2 times too high.
     """
     return erlang_b(np.add(spares, 1), load)
 
@@ -99,14 +98,13 @@ def shortage(
     spares: Column, evictions_per_s: Column, repair_s: Column, down_s: Column = 0.0
 ) -> Any:
     """Share of the time a job stands still for want of a node where each eviction also takes
-    `down_s` anyway, exactly, for exponential
-    repairs and up to 150 spares (beyond, Erlang-B thinned by the downtime).
+    `down_s` anyway, exactly, for exponential repairs and up to 150 spares (beyond, Erlang-B thinned
+    by the downtime).
 
     Markov chain over the nodes in repair at evictions: each leaves the pool during the downtime
-    with 1 - exp(-D / repair), then one by one
-    while the job runs; with S + 1 in repair at its end the job waits repair / (S + 1) on average.
-    With D = 0 this is `stall_share`;
-    with D the wait hides behind the detection. Broadcasts.
+    with 1 - exp(-D / repair), then one by one while the job runs; with S + 1 in repair at its end
+    the job waits repair / (S + 1) on average.
+    With D = 0 this is `stall_share`; with D the wait hides behind the detection. Broadcasts.
     """
     return np.vectorize(_shortage, otypes=[float])(spares, evictions_per_s, repair_s, down_s)[()]
 

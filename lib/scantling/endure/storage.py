@@ -44,11 +44,9 @@ def rates(cluster: Cluster, nodes: Column | None = None) -> Rates:
     """Rates of the cluster's store for a job of `nodes` nodes (scalar or array).
 
     A published system counts with its own total. One that grows with the cluster (guidance per 32
-    nodes, local disks) is scaled; one that
-    is bought by the piece (appliances, TiB) or whose total nobody has published is taken as large
-    as the middle level of NVIDIA's
-    SuperPOD guidance asks, and `units` says how many pieces that is. A missing read or write rate
-    counts as the other one.
+    nodes, local disks) is scaled; one that is bought by the piece (appliances, TiB) or whose total
+    nobody has published is taken as large as the middle level of NVIDIA's SuperPOD guidance asks,
+    and `units` says how many pieces that is. A missing read or write rate counts as the other one.
     """
     store = catalogue.storage(cluster.storage or _GUIDANCE)
     guide = catalogue.storage(_GUIDANCE)

@@ -2,8 +2,7 @@
 the models.
 
 Every field is a number or a column of shape (n,); scalars broadcast. Text stops at the door:
-precision, sharding, schedule,
-recompute and attention kernels are small integer codes, listed here.
+precision, sharding, schedule, recompute and attention kernels are small integer codes, listed here.
 """
 
 from dataclasses import replace

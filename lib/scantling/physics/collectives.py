@@ -3,9 +3,8 @@ blueprint and report.
 
 Frame: the cost model with which NCCL picks an algorithm (NVIDIA/nccl, src/graph/tuning.cc): per
 algorithm and protocol a start-up time, a time per hop on each tier, and bytes over a rate. Its hop
-times are the priors; a fit moves a few factors on the published
-nccl-tests series (catalogue collective_bench.csv) and writes
-catalogue/collective_calibration.json.
+times are the priors; a fit moves a few factors on the published nccl-tests series (catalogue
+collective_bench.csv) and writes catalogue/collective_calibration.json.
 
 Volumes follow ring algebra as nccl-tests states it (doc/PERFORMANCE.md): an all-gather or
 reduce-scatter of S bytes over n ranks moves S (n-1)/n bytes through every rank; an all-reduce

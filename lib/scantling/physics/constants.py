@@ -2,11 +2,9 @@
 value. The priors are the rows of catalogue/priors.csv.
 
 A value is prior x exp(global + family + chip + effort offset), and of a stack where two unrelated
-families of runs earn one. Offsets live in
-catalogue/calibration.json, made by
+families of runs earn one. Offsets live in catalogue/calibration.json, made by
 `python -m tests.bench.validation.throughput_fit`; a family, chip or stack that is not there has
-offset 0:
-the sourced prior and a wider band.
+offset 0: the sourced prior and a wider band.
 """
 
 from collections.abc import Mapping

@@ -2,10 +2,9 @@
 bounds it and its share of the step.
 
 Williams, Waterman and Patterson 2009 (doi:10.1145/1498765.1498785): a kernel of F FLOP that moves b
-bytes runs at no more than
-min(peak, F / b x bandwidth). The same line drawn for the links (FLOP per byte sent, times the
-link's rate) says whether an axis of the plan could be hidden at all. Times are those of `compute`
-and `step`; nothing is timed twice.
+bytes runs at no more than min(peak, F / b x bandwidth). The same line drawn for the links (FLOP per
+byte sent, times the link's rate) says whether an axis of the plan could be hidden at all. Times are
+those of `compute` and `step`; nothing is timed twice.
 """
 
 from collections.abc import Mapping, Sequence

@@ -128,8 +128,7 @@ def lay_out(
         Devices, model chunks per device, micro-batches.
     t_forward, t_backward_input, t_backward_weight : float
         Times of one micro-batch through all chunks of one device [s]; schedules that do not split
-        the backward run
-        input and weight gradients as one pass.
+        the backward run input and weight gradients as one pass.
     t_p2p : float, default 0
         Time from the end of a pass until its output is on a neighbouring device [s]; it occupies no
         device.
@@ -143,14 +142,12 @@ def lay_out(
     Notes
     -----
     Every device runs a fixed order of forwards and backwards. Weight-gradient passes of the
-    zero-bubble and V schedules fill time
-    in which the device would wait, and are run early where otherwise more would be in flight than
-    the schedule allows; dualpipe and
-    dualpipe-v put them where DeepSeek's code does, and run a forward and a backward as one in their
-    steady phase. v-half and v-min
-    repeat a block of one micro-batch as Qi et al. 2024 do. Of five rules for when a weight gradient
-    may start in a gap too short
-    for it, the one with the shortest step is returned. Deterministic.
+    zero-bubble and V schedules fill time in which the device would wait, and are run early where
+    otherwise more would be in flight than the schedule allows; dualpipe and dualpipe-v put them
+    where DeepSeek's code does, and run a forward and a backward as one in their steady phase.
+    v-half and v-min repeat a block of one micro-batch as Qi et al. 2024 do. Of five rules for when
+    a weight gradient may start in a gap too short for it, the one with the shortest step is
+    returned. Deterministic.
 
     Raises
     ------

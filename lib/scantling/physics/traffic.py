@@ -112,9 +112,9 @@ def tensor_parallel(c: Cases) -> Exchange:
     """Forward collectives of one average layer and micro-batch over the tp group.
 
     Two blocks a layer, each an all-gather and a reduce-scatter (or the all-reduce of equal volume)
-    of t x h activations;
-    one block in MoE layers whose experts are not tensor-parallel, one in parallel-block layers.
-    Korthikanti et al. 2022, section 4.2.2. The backward: `step.exchange_passes`.
+    of t x h activations; one block in MoE layers whose experts are not tensor-parallel, one in
+    parallel-block layers. Korthikanti et al. 2022, section 4.2.2. The backward:
+    `step.exchange_passes`.
     """
     p = c.plan
     payload = c.tokens * c.shape.hidden * 2

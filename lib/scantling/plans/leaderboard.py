@@ -57,8 +57,8 @@ def search(
     scheduler : address of a Dask scheduler.
 
     Columns: the fields of a plan, precision, devices_used, step_s [s], tokens_per_s_per_device,
-    mfu, memory_bytes, zone ("safe" | "tight"),
-    oom_probability, practised (False for a kind of plan that nobody has published).
+    mfu, memory_bytes, zone ("safe" | "tight"), oom_probability, practised (False for a kind of plan
+    that nobody has published).
     `assess` takes the plainest within 3 % of the first row, 10 % where that one offloads.
     `.attrs`: legal, evaluated (plans timed), seconds, rejected {reason: count}, unseen (legal plans
     not looked at); legal = fitting + rejected.

@@ -30,8 +30,8 @@ def check_pins(
     none of the named stack.
 
     A law is tried as soon as every field that it needs is pinned; the nearest value is the one
-    closest to the pin that keeps all laws which the
-    pin breaks. What depends on fields that are still open is left to the search.
+    closest to the pin that keeps all laws which the pin breaks. What depends on fields that are
+    still open is left to the search.
     """
     _check_devices(pins, cluster.devices)
     _check_experts(pins, model)

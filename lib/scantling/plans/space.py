@@ -38,21 +38,17 @@ class Space:
     default space:
 
     tp 1 2 4 8 16 · cp 1 to 32 in powers of two, at least 4,096 tokens of the sequence a rank · pp
-    every depth that divides layers or
-    layers + 2 (embedding and head a layer each), and powers of two where layers are odd
-    (DeepSeek-V3: 61 on 16), to 128 · vpp 1, and every number of chunks to 20 that divides a stage
-    (interleaved) ·
-    dp the largest divisor of global_batch that the devices allow, where it differs the one
-    above half of them with most factors of two, and for a schedule that needs more micro-batches
-    than that leaves, the largest that leaves them, with devices idle · micro_batch 1 2 3 4 6 8 16 ·
-    ep the divisors of the experts to 256 ·
-    etp 1 and tp · sp on · sharding none, zero1, zero2, zero3 and
-    hsdp (not interleaved) ·
-    recompute none, selective, full for an eighth, a quarter, half, three quarters and all of a
-    stage's layers · schedule 1f1b, interleaved, and those of published runs of at least half the
-    devices ·
-    cp_type ring, or the stack's own · layers even on the stages, and balanced where the slowest is
-    a hundredth faster so.
+    every depth that divides layers or layers + 2 (embedding and head a layer each), and powers of
+    two where layers are odd (DeepSeek-V3: 61 on 16), to 128 · vpp 1, and every number of chunks to
+    20 that divides a stage (interleaved) · dp the largest divisor of global_batch that the devices
+    allow, where it differs the one above half of them with most factors of two, and for a schedule
+    that needs more micro-batches than that leaves, the largest that leaves them, with devices idle
+    · micro_batch 1 2 3 4 6 8 16 · ep the divisors of the experts to 256 · etp 1 and tp · sp on ·
+    sharding none, zero1, zero2, zero3 and hsdp (not interleaved) · recompute none, selective, full
+    for an eighth, a quarter, half, three quarters and all of a stage's layers · schedule 1f1b,
+    interleaved, and those of published runs of at least half the devices · cp_type ring, or the
+    stack's own · layers even on the stages, and balanced where the slowest is a hundredth faster
+    so.
 
     State in host memory and more context-parallel ranks are tried beside it (`stages.searched`),
     and of its best plans the neighbours in NEAR: sets of modules that are computed again, eighths

@@ -2,9 +2,8 @@
 heartbeat, profiler.
 
 Environment: RUN_DIR (where everything is written), DATA (flat uint32 file of token ids; random
-tokens with MOCK_DATA=1 alone), INIT (folder of
-safetensors to start from), STEPS (stop there), SAVE_STEPS, SEED, LR, SKIP (first-last: steps whose
-sequences are left out), TRACKER (wandb or
+tokens with MOCK_DATA=1 alone), INIT (folder of safetensors to start from), STEPS (stop there),
+SAVE_STEPS, SEED, LR, SKIP (first-last: steps whose sequences are left out), TRACKER (wandb or
 tensorboard), PROFILE_STEP, MEMORY_SNAPSHOT=1, COMPILE (0 or 1). A file `stop` in RUN_DIR ends the
 run after a checkpoint.
 """

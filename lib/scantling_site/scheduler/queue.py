@@ -62,11 +62,9 @@ def gather(nodes: int, wanted: int) -> tuple[float, float]:
     the other jobs.
 
     One job a node, run times exponential: the k-th of n to end comes at H(n) - H(n - k), H the
-    harmonic numbers; the nodes held meanwhile
-    idle for the sum over i < k of i / (n - i). Exact for exponential one-node jobs whatever has run
-    already; longer-tailed jobs are worse,
-    backfill makes the idle time useful but not the wait shorter. A whole cluster takes ln(n) mean
-    run times.
+    harmonic numbers; the nodes held meanwhile idle for the sum over i < k of i / (n - i). Exact for
+    exponential one-node jobs whatever has run already; longer-tailed jobs are worse, backfill makes
+    the idle time useful but not the wait shorter. A whole cluster takes ln(n) mean run times.
     """
     ended = np.arange(wanted)
     gaps = 1 / (nodes - ended)

@@ -121,8 +121,8 @@ def layer_activations(
     5as/h) and what is left of it.
 
     none: all. selective: without the attention scores' 5as/h. full: the layer's input alone.
-    Divided by tp with sequence parallelism,
-    else 10 of the 34 are not. Korthikanti et al. 2022, equations 1 to 4 and table 2.
+    Divided by tp with sequence parallelism, else 10 of the 34 are not. Korthikanti et al. 2022,
+    equations 1 to 4 and table 2.
     """
     if recompute == "full":
         return float(2 * seq_len * micro_batch * hidden / (tp if sp else 1))

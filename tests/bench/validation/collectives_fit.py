@@ -3,13 +3,10 @@ catalogue/collective_calibration.json.
 
 `python -m tests.bench.validation.collectives_fit`.
 
-Loss: soft-L1 of the log error (scale 0.1), every series
-weighing the same (single points
-less), messages of 64 MiB and more 1.3 times, plus each factor over its prior's spread, squared.
-Priors are NCCL's own figures where it
-has them. For each of the 28 series of collective_fits.csv the fit is repeated without it, and
-without the single published points of
-the same devices and collective.
+Loss: soft-L1 of the log error (scale 0.1), every series weighing the same (single points less),
+messages of 64 MiB and more 1.3 times, plus each factor over its prior's spread, squared. Priors are
+NCCL's own figures where it has them. For each of the 28 series of collective_fits.csv the fit is
+repeated without it, and without the single published points of the same devices and collective.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 `python -m tests.bench.validation.page [RUNS.csv] [-o FOLDER]`
 
 Writes validation.csv and memory.csv (a line per run), validation.json (every figure), and
-summary.md, which the read-me quotes between its
-validation marks. scantling_widgets.validation_page draws the page from those files.
+summary.md, which the read-me quotes between its validation marks. scantling_widgets.validation_page
+draws the page from those files.
 """
 
 import re

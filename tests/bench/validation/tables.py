@@ -161,8 +161,8 @@ def residual(rows: pd.DataFrame, floor_variance: float) -> dict:
     """What the error with the source left out is made of.
 
     parts: shares of the mean squared log error: common to a whole source; to one chip and precision
-    within it; repeated runs of one
-    configuration; the rest. conditions: how much of it lies on rows that show a condition.
+    within it; repeated runs of one configuration; the rest. conditions: how much of it lies on rows
+    that show a condition.
     """
     r = np.log(rows.source_out / rows.measured).dropna()
     of = rows.loc[r.index]

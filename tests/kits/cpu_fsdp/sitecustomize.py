@@ -1,7 +1,6 @@
 """On the path of Accelerate's CPU run alone. Accelerate makes FSDP only of device back-ends: its
-own multi-CPU kind goes another way, and
-refuses the YAML's parallelism_config. Here the processes are introduced as device ranks on gloo,
-whose device is the CPU."""
+own multi-CPU kind goes another way, and refuses the YAML's parallelism_config. Here the processes
+are introduced as device ranks on gloo, whose device is the CPU."""
 
 import torch
 

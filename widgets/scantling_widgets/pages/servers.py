@@ -148,8 +148,7 @@ def book_folder(folder: Path) -> tuple[Path, Path]:
     """(root of the file browser, notebook to open) for a desk that is started in `folder`.
 
     The notebook is a copy in that folder, so that it can be kept and edited; in a checkout of the
-    kit it goes to `build/`,
-    and where nothing can be written, to a folder of its own.
+    kit it goes to `build/`, and where nothing can be written, to a folder of its own.
     """
     place = folder / "build" if (folder / "notebooks" / BOOK).is_file() else folder
     try:

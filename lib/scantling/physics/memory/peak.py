@@ -100,39 +100,34 @@ def memory(c: Cases) -> Memory:
     Notes
     -----
     Per parameter: 2 bytes of weight in 16 bit, 4 in fp32; under the fp8 and fp4 recipes both
-    layouts of the low-precision copy besides
-    (or alone, where the stack gathers parameters in fp8); gradient, moments and master copy as the
-    job says; each divided as the
-    sharding says, experts over their own replicas dp x cp x tp / (ep x etp); twice under DualPipe.
-    Activations: saved bytes of a layer (see `saved_bytes`) x layers x micro-batches in flight of
-    the schedule, what recompute leaves of
-    them, the layer at work (0.4 of its list and what it has to repeat), and the logits of one
-    micro-batch where the loss is.
+    layouts of the low-precision copy besides (or alone, where the stack gathers parameters in fp8);
+    gradient, moments and master copy as the job says; each divided as the sharding says, experts
+    over their own replicas dp x cp x tp / (ep x etp); twice under DualPipe. Activations: saved
+    bytes of a layer (see `saved_bytes`) x layers x micro-batches in flight of the schedule, what
+    recompute leaves of them, the layer at work (0.4 of its list and what it has to repeat), and the
+    logits of one micro-batch where the loss is.
     Other: layers gathered under ZeRO-3, the head's 16-bit weight gradient, fp32 gradients while the
-    optimizer steps (in the place of
-    the activations), exchange buffers, the framework's own memory, and fragmentation as a share of
-    all of it.
+    optimizer steps (in the place of the activations), exchange buffers, the framework's own memory,
+    and fragmentation as a share of all of it.
     By the code of a stack (catalogue/memory_facts.csv): gradients that are None before the backward
     take, with one micro-batch a step, the place of the activations that it frees:
     max(saved + logits, max(saved, gradients) + layer at work); sharded gradients that are summed
     without exchange are whole while micro-batches add to them; logits may be gathered over tp; an
     optimizer that steps over all tensors at once copies the second moments.
     `capacity` is the chip's usable memory, less the context and fragmentation where a stack's
-    published figures do not count them
-    (allocator peaks), less 5 % for a stack without data. Rivals divide 18 bytes a parameter and add
-    34 s b h: no logits, no schedule
-    but 1F1B, no gathered layers, no framework.
+    published figures do not count them (allocator peaks), less 5 % for a stack without data. Rivals
+    divide 18 bytes a parameter and add 34 s b h: no logits, no schedule but 1F1B, no gathered
+    layers, no framework.
 
     Limits: where layers are alike, stages beyond the second, and beyond the leading dense layers,
-    are taken to be no fuller than these; MoE
-    layers come last where a quarter or fewer are dense, else evenly; activations sent to the host
-    are not in `host`.
+    are taken to be no fuller than these; MoE layers come last where a quarter or fewer are dense,
+    else evenly; activations sent to the host are not in `host`.
 
     References
     ----------
     Korthikanti et al. 2022, arXiv 2205.05198; Rajbhandari et al. 2020, arXiv 1910.02054;
-    DeepSeek-AI 2024, arXiv 2412.19437; the
-    published peaks and failures in catalogue/published_memory.csv.
+    DeepSeek-AI 2024, arXiv 2412.19437; the published peaks and failures in
+    catalogue/published_memory.csv.
     """
     f = frame(c)
     places = _places(c, f) if c.layout or c.shape.order else _three_places(c, f)
