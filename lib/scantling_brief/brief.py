@@ -22,10 +22,12 @@ from .decisive import (
     NO_MODEL,
     ask_about_rest,
     has_size,
+    named_so,
     near_chips,
     near_models,
     near_models_of,
 )
+from .fragments import ACCELERATOR, DEVICE_NOUN, GROUP
 from .grammar import scan
 from .line import Question, Reading
 from .machine import choose_accelerator, choose_fabric
@@ -48,6 +50,7 @@ _COMMANDS = (
     "which plan: search",
     "why it is slow: diagnose",
 )
+CHINCHILLA_TOKENS = 20.0  # of a parameter
 FEWEST_PARAMETERS = 1e6  # that are active: fewer are experts
 SHORTEST_RUN_DAYS = 1 / 48  # half an hour: less is a step's, a save's, a restart's
 _OF_WHAT = "days of the run, or how long the machine is kept?"
@@ -99,6 +102,7 @@ def read_brief(text: str) -> Reading:
     question = question_of(notes)
     _of_tuning(notes, question)
     ask_about_rest(notes)
+    _clashes(notes)
     facts = notes.facts
     return Reading(
         fields=notes.fields,
@@ -121,6 +125,7 @@ def _clashes(notes: Notes) -> None:
         notes.ask(clash.words, f"{clash.path} is given twice: which holds?")
         if clash.path in notes.fields:
             _take_back(notes, clash.path)
+    notes.clashes.clear()
 
 
 def _holds_something(notes: Notes) -> None:
@@ -420,11 +425,7 @@ def _tokens(notes: Notes) -> None:
     elif days is not None and days > LONGEST_RUN_DAYS:
         _leave_open(notes, "constraints.deadline_days", _OF_WHAT)
     if "alike" in facts:
-        words = notes.words["alike"]
-        if _is_sized(fields):
-            notes.note(words, why="a kind of model, beside its size")
-        else:
-            notes.ask(words, NO_MODEL, near_models(str(facts["alike"]), 0.4))
+        _alike(notes, str(facts["alike"]))
     in_sequences = "tokens of a sequence (job.seq_len), or sequences (plan.micro_batch)?"
     _ask_if_below(notes, "job.seq_len", SHORTEST, in_sequences)
     tokens = fields.get("job.tokens", FEWEST_TOKENS)
@@ -437,6 +438,25 @@ def _tokens(notes: Notes) -> None:
         notes.set("job.seq_len", int(tokens), words, "too few for a run: those of a sequence")
     of_a_sequence = "tokens of the run (job.tokens), or of a sequence (job.seq_len)?"
     _ask_if_below(notes, "job.tokens", FEWEST_TOKENS, of_a_sequence)
+
+
+_THAT_MODEL = "nothing else says the model: it is this one"
+_ITS_SHAPE = re.compile(r"arch|shape", re.IGNORECASE)
+
+
+def _alike(notes: Notes, kind: str) -> None:
+    """A kind of model beside a size says nothing more; alone, the architecture of one of the
+    catalogue is that one, and what is like one with a number is asked about."""
+    words = notes.words["alike"]
+    if _is_sized(notes.fields):
+        notes.note(words, why="a kind of model, beside its size")
+    elif (id := named_so(kind)) and _ITS_SHAPE.search(words):
+        notes.set("model", id, words, _THAT_MODEL)
+        notes.assume("model", id, _THAT_MODEL)
+    elif re.search(r"\d", kind):
+        notes.ask(words, NO_MODEL, near_models(kind, 0.4))
+    else:
+        notes.note(words, why="a kind of model: its size is not said")
 
 
 def _ask_if_below(notes: Notes, path: str, least: float, question: str) -> None:
@@ -597,8 +617,13 @@ def _machine(notes: Notes) -> None:
         _nodes(notes, facts["nodes"])
     _of_each_site(notes)
     _ranks(notes)
+    if "node_hours" in facts and (per_node := _per_node(notes)) is not None:
+        facts["device_hours"] = facts["node_hours"] * per_node
+        notes.words["device_hours"] = notes.words["node_hours"]
     if "device_hours" in facts:
         _hours(notes, facts["device_hours"])
+    if "bare_sum" in facts:
+        _bare_sum(notes, facts["bare_sum"])
     _alternatives(notes)
     _network(notes)
     _failures(notes)
@@ -606,6 +631,24 @@ def _machine(notes: Notes) -> None:
         _spares(notes, facts["spares_of_each"])
     if "rdma" in facts:
         notes.note(notes.words["rdma"], why="the fabric does RDMA; there is no field for it")
+
+
+_MACHINE = re.compile(rf"(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP}|racks?)\s*$", re.IGNORECASE)
+_OF_SUM = "dollars of the run (constraints.budget_usd), or parameters of the model (model.size)?"
+_DOLLARS = "a sum behind a machine is what it may cost; no currency is said: dollars"
+
+
+def _bare_sum(notes: Notes, value: float) -> None:
+    """A sum without a currency behind a machine is the budget, where the model is said; else it
+    may be the model's size, as behind other words it is."""
+    path, words = "constraints.budget_usd", notes.words["bare_sum"]
+    if not _MACHINE.search(notes.text[: notes.places["bare_sum"]]):
+        notes.set("model.size", value, words, "a number of millions alone is the model's size")
+    elif not _is_sized(notes.fields) or path in notes.fields or currency(notes.text):
+        notes.ask(words, _OF_SUM, (path, "model.size"))
+    else:
+        notes.set(path, float(value), words, _DOLLARS)
+        notes.assume(path, float(value), _DOLLARS)
 
 
 def _spares(notes: Notes, each: float) -> None:
@@ -694,8 +737,9 @@ def _alternatives(notes: Notes) -> None:
         elif path == "rate":
             fabric = choose_fabric(notes.facts.get("fabric"), value, "port", _per_node(notes) or 8)
             either.append(Either("cluster.scale_out", fabric["scale_out"], words))
-        elif path == "nodes" and (per_node := _per_node(notes)) is not None:
-            either.append(Either("cluster.devices", value * per_node, words))
+        elif path in ("nodes", "racks") and "cluster.devices" in notes.fields:
+            each = notes.fields["cluster.devices"] // notes.facts[path]
+            either.append(Either("cluster.devices", value * each, words))
         elif path in FACTS:
             notes.ask(words, "which of the two holds?")
         else:
@@ -794,6 +838,15 @@ def _of_maker(notes: Notes, maker: str) -> None:
             notes.ask(words, NO_MODEL, (fields["model"],))
         return
     size = fields.get("model.size")
+    if (
+        maker.lower() == "chinchilla"
+        and size is not None
+        and named_so(f"{maker}-{size / 1e9:g}b") is None
+    ):
+        why = "no model of this size: as many tokens as the law says"
+        notes.facts.setdefault("tokens_per_param", CHINCHILLA_TOKENS)
+        notes.note(words, "model.size", size, why)
+        return
     of_maker = near_models_of(maker, size)
     kin = of_maker or near_models(maker, 0.5)
     if (
@@ -904,7 +957,8 @@ def _instance(notes: Notes, node: str) -> None:
     row = catalogue.node(node)
     notes.set("cluster.accelerator", row.accelerator, words, f"the accelerator of {node}")
     notes.set("cluster.node", node, words)
-    if "nodes" not in notes.facts and "cluster.devices" not in notes.fields:
+    how_many = any(asked.topic is Topic.FEWEST for asked in notes.questions)
+    if "nodes" not in notes.facts and "cluster.devices" not in notes.fields and not how_many:
         notes.set("cluster.devices", row.devices, words, "one instance")
 
 
@@ -935,7 +989,8 @@ def _of_them(notes: Notes, count: int) -> None:
     if counted or not notes.facts.keys() & {"instance", "accelerator"}:
         notes.ask(notes.words["of_them"], "of what are they so many (cluster.devices)?")
         return
-    path = "nodes" if "instance" in notes.facts else "cluster.devices"
+    of_nodes = "instance" in notes.facts or "cluster.devices_per_node" in notes.fields
+    path = "nodes" if of_nodes else "cluster.devices"
     notes.set(path, count, notes.words["of_them"])
 
 
@@ -1024,14 +1079,7 @@ def _network(notes: Notes) -> None:
         choices = ("cluster.scale_out_gbytes_per_s_per_device", "cluster.storage")
         notes.ask(words["rate"], "a rate of the network, or of the shared store?", choices)
         return
-    node = notes.fields.get("cluster.node")
-    plain_kind = kind is not None and rate is None and not re.search(r"\d", words["fabric"])
-    if (
-        node
-        and plain_kind
-        and catalogue.node(node).scale_out.startswith(str(kind).partition("-")[0])
-    ):
-        notes.note(words["fabric"], why=f"that of {node}")
+    if kind and _is_of_node(notes, kind, rate):
         return
     if rate_of == "node" and "cluster.nics_per_node" in notes.fields:
         rate_of = "port"  # the node's are the ports
@@ -1047,6 +1095,26 @@ def _network(notes: Notes) -> None:
     if kind is None:
         why = "a rate without a network: InfiniBand"
         notes.assume("cluster.scale_out", fields.get("scale_out"), why)
+
+
+def _is_of_node(notes: Notes, kind: str, rate: float | None) -> bool:
+    """Whether a network is that of the node that is named, which is noted: of its kind, with no
+    generation and no rate but that of all its ports."""
+    id, words = notes.fields.get("cluster.node"), notes.words
+    if not id or not catalogue.node(id).scale_out.startswith(kind.partition("-")[0]):
+        return False
+    if re.search(r"v\d" if rate else r"\d", words["fabric"]) or rate and not _has_rate(id, rate):
+        return False
+    sources = " ".join(words[fact] for fact in ("rate", "fabric") if fact in words)
+    notes.note(sources, why=f"that of {id}")
+    return True
+
+
+def _has_rate(id: str, gbits_per_s: float) -> bool:
+    """Whether a rate is that of a node's ports together."""
+    node = catalogue.node(id)
+    ports = node.nics * catalogue.fabric(node.scale_out).port_bytes_per_s / GBIT
+    return abs(ports / gbits_per_s - 1) < 0.01
 
 
 def _is_of_instances(kind: Any) -> bool:

@@ -101,6 +101,16 @@ def near_models(words: str, cutoff: float = 0.75) -> Lines:
     return tuple(dict.fromkeys(names[name] for name in get_close_matches(key, names, 5, cutoff)))
 
 
+def named_so(words: str) -> str | None:
+    """The model of the catalogue whose name some words are; None where none is called so."""
+    names = {_flat(name): row.id for row in entries().values() for name in (row.id, *row.aliases)}
+    return names.get(_flat(words))
+
+
+def _flat(name: str) -> str:
+    return re.sub(r"[^a-z0-9.]", "", name.lower())
+
+
 def near_models_of(maker: str, size: float | None) -> Lines:
     """Models of the catalogue by a maker's name; of these the ones of a size, where some have it.
     None where no row bears the name."""

@@ -17,7 +17,7 @@ from .match import Match
 from .notes import NEGATED, TURNED, UNUSED, Notes
 from .open_questions import asked_without_answer
 from .readers import always, whole
-from .rule import Rule, sets
+from .rule import Rule, sets, topic
 from .rules_asked import ASKED
 from .rules_limits import LIMITS
 from .rules_machine import MACHINE
@@ -33,6 +33,7 @@ _CLAUSE = re.compile(r"[,;:?!\n]|\.\s")  # where the reach of a negation ends
 # up to a size that a name ends in, as in MPT-30B
 _WORD = re.compile(r"(?:(?!-\d+(?:\.\d+)?[bB]\b)[^\s,;()\[\]\"“”|?!])+")
 _COMPOUND = re.compile("[/–—-]")
+_PARTED = re.compile(r"(?<=[a-z]{3})/(?=[a-z]{4})", re.IGNORECASE)  # two words: jax/maxtext
 
 _NUMBERS = (
     "one",
@@ -74,6 +75,13 @@ _UNIT_ONCE = re.compile(
     rf"|[bt]n?|[kmbt]?\s?tokens?)\b|{ACCELERATOR}))",
     re.ASCII | re.IGNORECASE,
 )
+# units that are said once, in the first of two: 1k GPUs for 2 months or 2k for one
+_UNITS_BEFORE = re.compile(
+    rf"(?<![\w.,])(?P<first>\d[\d,]*k?)(?P<of>\s?[x×]?\s?(?:gpus|devices|nodes|chips|{ACCELERATOR}))\s+(?P<by>for|over|in|at|during)\s+"
+    r"(?P<span>(?:a|one|\$?\d+(?:\.\d+)?)\s?(?P<unit>days?|weeks?|months?|hours?|/h(?:r|our)?)?)\s*,?\s+(?P<or>or|vs\.?|versus)\s+"
+    r"(?P<last>\d[\d,]*k?)\s+(?P=by)\s+(?P<other>a|one|\$?\d+(?:\.\d+)?)(?!\s?(?:\w|/))",
+    re.ASCII | re.IGNORECASE,
+)
 _BETWEEN = re.compile(rf"\s*(?:,|/|{_OR})\s*", re.IGNORECASE)
 # a noun said once: selective vs full recompute
 _RECOMPUTE = re.compile(
@@ -84,6 +92,13 @@ _RECOMPUTE = re.compile(
 _ARROW = re.compile(
     rf"((?:{FAMILY})[\w-]*)\s*(?:->|→|=>)\s*(?=(?:\d+\s*x?\s*)?(?:{FAMILY}))",
     re.ASCII | re.IGNORECASE,
+)
+# from one number to another: seq 4096 -> 16384
+_ARROWS = re.compile(
+    r"(?<![\w.])(\d[\d,]*k?)\s*(?:->|=>|→)\s*(?=\d[\d,]*k?(?![\w.]|\s*%))", re.ASCII | re.IGNORECASE
+)
+_ONCE = re.compile(
+    r"\bonce\s+(?:an?|per|each|every)\s+(?=(?:hour|day|week|month)\b)", re.IGNORECASE
 )
 # behind other words a day is a rate: 1B tokens a day
 _A_TIME = re.compile(
@@ -161,6 +176,11 @@ def rules() -> tuple[Rule, ...]:
             rf"(?:aws\s+|gcp\s+|azure\s+)?{counted}s?[\s,(]+{whole_in('n')}\s+(?:instances?|nodes?|vms?|machines?)",
         )
         rented += sets({"instance": always(node)}, rf"(?:aws\s+|gcp\s+|azure\s+)?{pattern}s?")
+        rented += topic(
+            Topic.FEWEST,
+            rf"how\s+many\s+(?:aws\s+|gcp\s+|azure\s+)?{counted}s?(?:\s+(?:instances?|nodes?|vms?|machines?))?",
+            fields={"instance": always(node)},
+        )
     return (*named, *MACHINE, *rented, *MODEL, *LIMITS, *stated, *TUNING, *ASKED, *QUESTIONS)
 
 
@@ -178,8 +198,11 @@ def in_digits(text: str) -> str:
     text = re.sub(r"\brail[\s-]optimi[sz]ed\b", "rail-optimized", text, flags=re.IGNORECASE)
     text = re.sub(r"\bfat[\s-]trees?\b", "fat-tree", text, flags=re.IGNORECASE)
     text = _RECOMPUTE.sub(r"\1 \4 \2 \3 \4", text)
-    text = _ARROW.sub(r"\1 versus ", text)
+    text = _ONCE.sub("every 1 ", _ARROWS.sub(r"\1 versus ", _ARROW.sub(r"\1 versus ", text)))
     text = _FROM_TO.sub(r"\g<first>\g<unit> versus \g<last>\g<unit>", text)
+    text = _UNITS_BEFORE.sub(
+        r"\g<first>\g<of> \g<by> \g<span> \g<or> \g<last>\g<of> \g<by> \g<other> \g<unit>", text
+    )
     text = _UNIT_ONCE.sub(_with_units, text)
     text = _SPELT.sub(_in_digits, text)
     text = _A_TIME.sub(r"\g<1>1", text)
@@ -252,8 +275,14 @@ _HALF = re.compile(
     r"\bhalf\s+an?\s+(year|month|week|day|quarter|trillion|billion|million)\b", re.IGNORECASE
 )
 _HALVES = {"year": "6 months"}
-_FIRST_OPTION = re.compile(r"\b(?:option|variant|plan)\s+(?:a|1)\s*[:)]\s*", re.IGNORECASE)
-_OPTION = re.compile(r"[\s;,.]*\b(?:option|variant|plan)\s+(?:b|2|c|3)\s*[:)]\s*", re.IGNORECASE)
+_FIRST_OPTION = re.compile(
+    r"\b(?:option|variant|plan|scenario|case|setup|offer|quote|vendor)\s+(?:a|1)\s*[:)]\s*",
+    re.IGNORECASE,
+)
+_OPTION = re.compile(
+    r"[\s;,.]*\b(?:option|variant|plan|scenario|case|setup|offer|quote|vendor)\s+(?:b|2|c|3)\s*[:)]\s*",
+    re.IGNORECASE,
+)
 
 
 def normalised(text: str) -> str:
@@ -303,6 +332,7 @@ class _Scanner:
         if self.turned is not None:
             self._leave(self.text[self.turned :], TURNED)
         self.notes.settle_supposed()
+        self.notes.settle_plans()
         self.notes.asking += asked_without_answer(self.text, self.answered)
         return self.notes
 
@@ -365,6 +395,8 @@ class _Scanner:
         if _CLAUSE.search(self.text[self.beside : self.place]) or rule.topic is not None:
             self.beside = None
             return False
+        if self.notes.goes_on(rule, match):
+            return True
         return self.notes.alternative(rule, match, match.words)
 
     def _turn(self, rule: Rule, match: Match, end: int) -> None:
@@ -375,8 +407,13 @@ class _Scanner:
         joins = word in _JOINS
         over = word == "over" and "behind" in self.notes.facts  # worth it over ...
         instead = word == "instead" and "?" in self.text  # a question compares the two
-        if (word in _OR_WORDS or joins or instead or over) and self.notes.alternative(
-            rule, match, words
+        joined = word in _OR_WORDS or joins or instead or over
+        since = max(
+            (clause.end() for clause in _CLAUSE.finditer(self.text, 0, self.place)), default=0
+        )
+        if joined and (
+            self.notes.begin_plan(rule, match, words, since)
+            or self.notes.alternative(rule, match, words)
         ):
             self.beside = end
             return
@@ -393,7 +430,8 @@ class _Scanner:
     def _word(self) -> None:
         """A word that no rule reads: it turns what follows, means nothing here, or is ignored."""
         match = _WORD.match(self.text, self.place)
-        word = match[0] if match else self.text[self.place]
+        word = _PARTED.split(match[0], maxsplit=1)[0].rstrip(":") if match else ""
+        word = word or self.text[self.place]
         end = self.place + len(word)
         bare = word.strip(".:'’/-–—").lower()
         if self.turned is not None and self.text[self.turned :].split()[0].lower() in _OR_WORDS:

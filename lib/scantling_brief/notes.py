@@ -56,6 +56,8 @@ FACTS = (
     "tokens_each",
     "tokens_per_s_node",
     "device_hours",
+    "node_hours",
+    "bare_sum",
     "hours_of",
     "mfu",
     "mtbf_s",
@@ -99,6 +101,13 @@ class Either(NamedTuple):
     words: str
 
 
+class OtherPlan(NamedTuple):
+    """Settings that an or sets beside those of the plan."""
+
+    settings: dict[str, Any]
+    words: str
+
+
 class Asked(NamedTuple):
     """A question of the line."""
 
@@ -130,6 +139,8 @@ class Notes:
     place: int = 0  # where the words begin that are read now
     places: dict[str, int] = field(default_factory=dict)  # where the words of a field begin
     supposed: list[Either] = field(default_factory=list)  # what might be otherwise
+    plan: list[str] = field(default_factory=list)  # fields of the plan that others stand beside
+    plans: list[OtherPlan] = field(default_factory=list)  # which an or sets beside it
 
     def note(self, words: str, path: str = "", value: Any = None, why: str = "") -> None:
         """What some words were taken to mean."""
@@ -235,8 +246,9 @@ class Notes:
         values = values_of(rule, match)
         if "job.tokens" in values and "trillions" in self.facts and "job.tokens" not in self.fields:
             self.set("job.tokens", float(self.facts.pop("trillions")), self.words["trillions"])
-        if "of_them" in values and "cluster.devices" in self.fields:
-            values["cluster.devices"] = values.pop("of_them")
+        counted = (path for path in _COUNTS if path in self.facts or path in self.fields)
+        if "of_them" in values and (path := next(counted, None)) is not None:
+            values[path] = values.pop("of_them")
         self._whole_weights(values)
         known = self.facts | self.fields
         for path, value in values.items():
@@ -246,6 +258,48 @@ class Notes:
             elif path not in known and taken:
                 self.set(path, value, words)
         return taken
+
+    def begin_plan(self, rule: Rule, match: Match, words: str, since: int) -> bool:
+        """Take a match behind an or as the first setting of another plan; False where it is none of
+        a plan, or the clause, which begins at `since`, has none before it."""
+        values = values_of(rule, match)
+        before = [path for path in self.fields if _of_plan(path) and self.places[path] >= since]
+        if not before and not self.plans or not values or not all(map(_of_plan, values)):
+            return False
+        self.plan += [path for path in before if path not in self.plan]
+        self.plans.append(OtherPlan(values, words))
+        return True
+
+    def goes_on(self, rule: Rule, match: Match) -> bool:
+        """Take a match as a further setting of the other plan; False where it is none."""
+        values = values_of(rule, match)
+        if not self.plans or not values or not all(map(_of_plan, values)):
+            return False
+        self.plans[-1].settings.update(values)
+        return True
+
+    def settle_plans(self) -> None:
+        """Plans beside each other, as columns: what only one of them has, the others have as a plan
+        without it has; what the first says holds for those that set something of it otherwise."""
+        paths = [*self.plan, *(path for other in self.plans for path in other.settings)]
+        for path in dict.fromkeys(paths):
+            words, first = self.plans[0].words, path in self.plan
+            without = WITHOUT.get(path)
+            here = self.fields[path] if first else without
+            others = [
+                other.settings.get(
+                    path, here if any(name in other.settings for name in self.plan) else without
+                )
+                for other in self.plans
+            ]
+            if here is None or None in others:
+                self.ask(words, f"which plans is {path} of?", (path,))
+            elif any(value != here for value in others):
+                if not first:
+                    self.set(path, here, words, "the plan without it")
+                self.either += [Either(path, value, words) for value in others]
+            elif not first:
+                self.set(path, here, words)
 
     def suppose(self, rule: Rule, match: Match) -> bool:
         """Take a match as what might be otherwise; False where it sets nothing."""
@@ -318,6 +372,16 @@ WITHOUT: Mapping[str, Any] = {
     "plan.vpp": 1,
     "cluster.oversubscription": 1.0,
 }
+
+
+_COUNTS = ("racks", "nodes", "cluster.devices")  # of a machine
+
+
+def _of_plan(path: str) -> bool:
+    """Whether a field is a setting of the plan."""
+    return path.startswith("plan.") or path in ("job.precision", "job.optimizer")
+
+
 _RATED = ("rate", "fabric", "no_ib", "rdma", "cluster.nics_per_node")
 _WORDS_OF = {
     "plan.recompute": RECOMPUTES,

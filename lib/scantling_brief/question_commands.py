@@ -63,6 +63,8 @@ def question_of(notes: Notes) -> Question | None:
         )
     if Topic.SLOW in topics and not any(path.startswith("measured.") for path in notes.fields):
         topics.setdefault(Topic.DESIGN, topics.pop(Topic.SLOW))
+    if {Topic.LARGEST, Topic.SCALING} <= topics.keys() and "model.size" not in notes.fields:
+        topics[Topic.COMPUTE_OPTIMAL] = topics.pop(Topic.LARGEST)
     topics.pop(Topic.WORTH, None)  # seen beside what is without it, or asked about
     if "flops" in facts:
         topics = {Topic.SCALING: topics[Topic.SCALING]}

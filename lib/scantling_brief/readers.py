@@ -155,6 +155,11 @@ def written(match: Match) -> str:
     return " ".join(match.words.split())
 
 
+def written_of(group: str) -> Reader:
+    """The words of one group as they stand."""
+    return lambda match: " ".join(match.text(group).split())
+
+
 _WISH = re.compile(
     rf"{LEAST}|aim|want|hop(?:e|ing) for|shoot|need|target|goal|floor|minimum|must|should|require"
     r"|or (?:more|better|higher)|\+",
@@ -194,6 +199,13 @@ def millions(match: Match) -> int:
 def share(match: Match) -> float:
     """A share that is written in per cent."""
     return float(f"{match.plain() / 100:.12g}")
+
+
+def slower(group: str) -> Reader:
+    """How much longer a step takes that is so many per cent slower."""
+    return lambda match: (
+        float(f"{1 + float(match.text(group)) / 100:.12g}") if match.text(group) else None
+    )
 
 
 def cents(match: Match) -> float:

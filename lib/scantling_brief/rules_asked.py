@@ -106,6 +106,19 @@ ASKED = (
         choices=("constraints.budget_usd",),
     ),
     *asks(
+        "until a node is repaired (reliability.repair_s), or until the job runs again "
+        "(reliability.restart_s)?",
+        rf"(?:mttr|mean\s+time\s+to\s+(?:repair|recover(?:y)?|restore)){BE}\s*(?:about\s+)?{time_in('v')}",
+        choices=("reliability.repair_s", "reliability.restart_s"),
+    ),
+    *asks(
+        "every plan has to fit with what the allocator keeps: how likely may it run out "
+        "(constraints.max_oom_probability)?",
+        rf"(?:{MOST}\s*)?\d+(?:\.\d+)?\s*(?:%|percent)\s+(?:of\s+)?(?:the\s+|gpu\s+|device\s+|hbm\s+|v-?ram\s+)*(?:memory|hbm|v-?ram)(?:\s+(?:headroom|margin|use|usage|free))?",
+        r"(?:memory|hbm|v-?ram)\s+(?:head-?room|margin|reserve)(?:\s+of)?\s*\d+(?:\.\d+)?\s*(?:%|percent|gb)?",
+        choices=("constraints.max_oom_probability",),
+    ),
+    *asks(
         _DISTILLATION,
         r"(?:knowledge\s+)?distil(?:l|led|ling|lation)?(?:\s+\S+)?(?:\s+(?:in)?to)?",
         r"(?:teacher|student)\s+models?",

@@ -13,6 +13,7 @@ from .fragments import (
     GROUP,
     LEAST,
     MFU,
+    MODEL_NOUN,
     MOST,
     OVERHEAD,
     PARAMS,
@@ -38,12 +39,14 @@ from .readers import (
     ratio,
     seconds,
     share,
+    slower,
     whole,
     wished,
     years,
 )
 from .rule import means, sets
 
+_STRAGGLERS = rf"(?:stragglers?|straggling|slow(?:\s+{GROUP})?)(?:\s+{GROUP})?"
 _SPARE = r"(?:(?:hot|cold|warm)[\s-])?(?:spares?|stand-?by)(?:[\s-]+(?:nodes?|machines?|hosts?))?"
 _CORRUPTION = r"(?:sdcs?|(?:silent[\s-]+)?(?:data[\s-]+)?corruptions?|bit[\s-]flips?)"
 _CHECKS = (
@@ -53,7 +56,7 @@ _CHECKS = (
 _MANY = r"(?:several|a\s+few|few|some|a\s+couple\s+of|many)"
 _PER = r"(?:/|per|an?|each|every)\s*(?P<v_u>hour|day|week|month)"
 _BREAKS = (
-    r"(?:(?:fail|crash|di|break|go(?:es)?\s+down|falls?\s+over|restart|stop)(?:e?s|ed|ing)?"
+    r"(?:(?:fail|crash|hang|di|break|go(?:es)?\s+down|falls?\s+over|restart|stop)(?:e?s|ed|ing)?"
     r"|is\s+lost)"
 )
 _LOSES = (
@@ -137,6 +140,21 @@ LIMITS = (
         {"mtbf_s": every},
         rf"{_LOSES}\s+(?P<v>\d+(?:\.\d+)?)\s+(?:{GROUP}|{DEVICE_NOUN})\s*{_PER}",
         rf"(?P<v>\d+(?:\.\d+)?)\s+(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?|crash(?:es)?)\s*{_PER}",
+    ),
+    *sets(
+        {"mtbf_s": every, "nodes": whole("n")},
+        rf"{_LOSES}\s+(?P<v>\d+(?:\.\d+)?)\s+{GROUP}\s*{_PER},?\s+(?:out\s+)?of\s+(?:our\s+|the\s+)?{whole_in('n')}"
+        rf"(?:\s+{GROUP})?",
+    ),
+    *sets(
+        {"reliability.failures_per_1000_node_days": plain},
+        r"(?P<v>\d+(?:\.\d+)?)\s+(?:failures?|interruptions?|faults?|crash(?:es)?)\s*(?:/|per)\s*(?:1,?000|1k|1000)[\s-]+node[\s-]*days?",
+    ),
+    *sets(
+        {"reliability.stragglers.share": share, "reliability.stragglers.slowdown": slower("s")},
+        rf"{percent_in('v')}\s+(?:of\s+)?(?:the\s+|our\s+)?(?:{GROUP}\s+)?(?:are\s+|being\s+|turn\s+)?{_STRAGGLERS}"
+        rf"(?:\s*[,(]?\s*(?:that\s+|which\s+|and\s+)?(?:are\s+|run\s+|each\s+|at\s+)*{percent_in('s')}\s+slower\)?)?",
+        why="nodes that turn slow and do not stop",
     ),
     *sets(
         {"checkpoint.interval_s": seconds},
@@ -251,7 +269,7 @@ LIMITS = (
             r"|card)\s*(?:/|per|a)\s*(?:s|sec|second)"
         ),
         rf"{number_in('v')}\s*tgs",
-        r"(?:tokens|toks?)\s*(?:/|per)\s*(?:s|sec|second)\s*(?:/|per)\s*(?:gpu|device|chip|card)\s*(?:of|is|at|=|:)?\s*"
+        r"(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s|sec|second)|tps|tgs)\s*(?:/|per)\s*(?:gpu|device|chip|card)\s*(?:of|is|at|=|:)?\s*"
         rf"{number_in('v')}",
     ),
     *sets(
@@ -322,6 +340,7 @@ LIMITS = (
         {"prices.usd_per_device_hour": amount},
         r"(?:at|@|for|from)\s*(?:(?:us)?\$|usd)\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*(?:[kmb]|mn|mio|bn|thousand"
         r"|million|billion)\b|\s*(?:/|per\b|an?\b|budget|in total|total))(?:\s+each)?",
+        r"@\s*(?P<v>\d{1,2}\.\d{1,2})(?P<v_s>)(?!\d|\s*(?:[kmbtx%]\b|%|h\b|hours?|days?|weeks?|[tgm]i?b|[tgm]hz|[tp]flop|€|£|¥|[a-z]*(?:eur|gbp|rmb|yuan)))",
         why="some dollars for a device are those of an hour",
     ),
     *sets(
@@ -343,6 +362,8 @@ LIMITS = (
             r"|hr|h)(?:\s+each)?"
             rf"{PER_DEVICE}?"
         ),
+        rf"(?:price|cost|rate)\s+(?:per|an?|/|of\s+an?)\s*(?:gpu|device|card|chip)?[\s-]*(?:hours?|hr|h){BE}\s*(?:us)?\$\s*{number_in('v')}",
+        rf"(?:price|cost|rate)\s+(?:per|an?|/|of\s+an?)\s*(?:gpu|device|card|chip)?[\s-]*(?:hours?|hr|h){BE}\s*{number_in('v')}\s*(?:\$|usd|(?:us\s+)?dollars)",
         rf"(?:an?\s+)?(?:gpu|device|card|chip)[\s-]hours?\s+(?:costs?|is|are|at|for)\s+(?:us)?\$\s*{number_in('v')}",
         rf"(?:at\s+)?{number_in('v')}\s*\$\s*(?:/|per|an)\s*(?:hours?|hr|h)(?:\s+each)?",
         (
@@ -407,7 +428,7 @@ LIMITS = (
     ),
     *sets(
         {"prices.usd_per_kwh": cents},
-        r"(?:at\s+)?(?P<v>\d+(?:\.\d+)?)\s*(?:¢|(?:us\s+)?cents?|ct)\s*(?:/|per|an?)\s*kwh",
+        r"(?:at\s+)?(?P<v>\d+(?:\.\d+)?)\s*(?:¢|(?:us\s+)?cents?|ct|c)\s*(?:/|per|an?)\s*kwh",
     ),
     *sets(
         {"job.target_loss": plain},
@@ -453,6 +474,10 @@ LIMITS = (
             r"|accelerator|hour|kwh|year)))"
         ),
         why="a sum alone is the budget",
+    ),
+    *sets(
+        {"bare_sum": number("x")},
+        rf"for\s+(?=[\d.,]+[\s-]?m){_BARE_SUM}(?!\s*(?:over|across|context|ctx|{MODEL_NOUN})\b)",
     ),
     *sets({"prices.pue": plain}, rf"pue{BE}\s*(?P<v>\d(?:\.\d+)?)"),
     *sets(
@@ -523,6 +548,9 @@ LIMITS = (
             r"(?:must|should|need to|have to|can|to)?\s*(?:be\s+)?(?:tolerated"
             rf"|survived){EPOCH}"
         ),
+        rf"(?:an?\s+|any\s+|one\s+|the\s+|single\s+)*{DOMAIN}\s+(?:failures?|loss(?:es)?|outages?|crash(?:es)?)\s+"
+        r"(?:must|should|may|shall|can)(?:\s+not|n't|not)\s+(?:stop|kill|end|interrupt|take\s+down|bring\s+down|hurt|halt|abort)"
+        r"(?:\s+(?:the|our|a)?\s*(?:job|run|training|us|everything))?",
         (
             r"(?:must\s+|should\s+)?(?:tolerates?|tolerating|survives?"
             r"|surviving|tolerant (?:of|to))\s+(?:the\s+|a\s+|any\s+"
@@ -565,6 +593,7 @@ LIMITS = (
     ),
     *sets(
         {"reliability.detect_s": seconds},
+        rf"detection(?:\s+time)?\s+(?:takes?|took|is|of)\s+(?:us\s+)?{time_in('v')}",
         rf"(?:detect(?:ing|ion(?:\s+of)?)|notic(?:ing|e)|finding)\s+(?:an?\s+|the\s+)?(?:hang|hung\s+job|failure|fault|crash)(?:e?s)?"
         rf"(?:\s+(?:takes?|took|costs?|needs?))?\s+(?:us\s+)?{time_in('v')}",
     ),
@@ -580,6 +609,11 @@ LIMITS = (
             rf"|{ACCELERATOR}(?:[\s-]*{DEVICE_NOUN})?)[\s-]*(?:hours?"
             r"|hrs?)"
         ),
+    ),
+    *sets(
+        {"node_hours": number("v")},
+        r"(?:(?:budget|grant|allocation|allowance)(?:\s+of)?[\s:]*)?"
+        rf"(?:{MOST}\s*|only\s+)?{number_in('v')}[\s-]*{GROUP}[\s-]*(?:hours?|hrs?)",
     ),
     *means(
         "every plan has to fit in memory",

@@ -12,6 +12,7 @@ from .fragments import (
     OVER,
     SITES,
     TIMES,
+    WENT,
     whole_in,
 )
 from .readers import (
@@ -328,7 +329,7 @@ MACHINE = (
         rf"(?P<v>\d+)\s*[x×]?\s*{DEVICE_NOUN}\s*(?:per|/|a|in each|in a)\s*{GROUP}",
     ),
     *sets(
-        {"cluster.devices_per_node": whole("per"), "accelerator": accelerator},
+        {"cluster.devices_per_node": devices("per"), "accelerator": accelerator},
         (
             rf"{whole_in('per')}{TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s+"
             rf"(?:(?:per|/|a|in each|in a)\s+{GROUP}|each)"
@@ -340,6 +341,11 @@ MACHINE = (
         rf"(?P<per>\d+)\s*[x×*]\s*{ACCELERATOR}\s+{GROUP}\s*,?\s*{whole_in('n')}\s+of\s+(?:them|those|these)(?!\s+\w*\s*(?:as\s+)?(?:hot|cold|warm)?\s*spare)",
     ),
     *sets(
+        {"cluster.devices_per_node": whole("per"), "accelerator": accelerator},
+        rf"(?:(?:all|our|the|each)\s+)*{GROUP}\s+(?:that\s+)?(?:have|has|hold|holds|with|contain|contains)\s+(?:each\s+)?"
+        rf"(?P<per>\d{{1,2}})(?P<per_s>){TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?",
+    ),
+    *sets(
         {"of_them": whole("v")},
         rf"{whole_in('v')}\s+of\s+(?:them|these|those|either|each|both)",
         rf"(?:on|using|with(?!\s+\d+\s?k\b))\s+{whole_in('v')}(?=\s*(?:$|[?.,;)]))(?!\.\d)",
@@ -347,7 +353,7 @@ MACHINE = (
     *sets(
         {"cluster.measured.all_reduce_gbytes_per_s": gigabytes_per_s},
         rf"(?:(?:nccl|rccl)(?:[\s-]tests?)?\s+)?all[\s_-]?reduce(?:[\s_-]*(?:perf|bus[\s-]?bw|bus\s+bandwidth|bandwidth|bw))*{BE}\s*"
-        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)(?:/s|ps)(?:\s+bus[\s-]?bw)?",
+        r"(?:(?:only|just|about|around)\s+)*(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)(?:/s|ps)(?:\s+bus[\s-]?bw)?(?:\s+(?:in|by|from)\s+(?:nccl|rccl)[\s-]?tests?)?",
         rf"(?:nccl|rccl)(?:[\s-]tests?)?\s+bus[\s-]?(?:bw|bandwidth){BE}\s*(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)(?:/s|ps)",
         why="bus bandwidth as nccl-tests print it",
     ),
@@ -416,13 +422,19 @@ MACHINE = (
     ),
     *sets(
         {"rate_before": gigabytes_per_s_of("w"), "rate_after": gigabytes_per_s_of("v")},
+        rf"(?:(?:{WENT}|go(?:es|ing)?|mov(?:e|es|ing)|cut|downgrad(?:e|es|ed|ing)|upgrad(?:e|es|ed|ing))\s+)?"
         rf"(?:from\s+)?(?P<w>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)(?:\s+{_NET})?\s*(?:to|->|→)\s*(?P<v>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)"
-        rf"(?:\s+{_NET})?(?!\w)",
+        rf"(?:\s+{_NET})?(?:\s*(?:per|/|a)\s*(?:gpu|device|chip|port|nic))?(?!\w)",
     ),
     *sets(
         {"rate_after": gigabytes_per_s_of("v"), "rate_before": gigabytes_per_s_of("w")},
         rf"(?P<v>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)(?:\s+{_NET})?(?:\s*(?:per|/)\s*(?:gpu|port|device|nic))?\s+instead\s+of"
         rf"\s+(?P<w>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)(?:\s+{_NET})?(?!\w)",
+    ),
+    *sets(
+        {"rate_before": gigabytes_per_s_of("w"), "rate_after": gigabytes_per_s_of("v")},
+        rf"(?:(?:{WENT}|go(?:es|ing)?|mov(?:e|es|ing)|downgrad(?:e|es|ed|ing)|upgrad(?:e|es|ed|ing))\s+)?from\s+(?P<w>\d{{2,3}})"
+        rf"\s*(?:to|->|→)\s*(?P<v>\d{{2,3}})\s?(?:G|Gb(?:it)?(?:/s|ps)?)(?:\s+{_NET})?(?:\s*(?:per|/|a)\s*(?:gpu|device|chip|port|nic))?(?!\w)",
     ),
     *asks(
         "in place of which network, and for how long (cluster.scale_out)?",
@@ -512,6 +524,7 @@ MACHINE = (
             r"(?P<v>\d+(?:\.\d+)?)\s*(?::|to)\s*1\s+(?:over-?subscri"
             r"(?:bed|ption)|blocking|taper(?:ed)?)"
         ),
+        r"1\s*(?::|to)\s*(?P<v>\d+(?:\.\d+)?)\s+(?:over-?subscri(?:bed|ption)|blocking|taper(?:ed)?)",
     ),
     *sets(
         {"cluster.oversubscription": plain},
@@ -523,7 +536,7 @@ MACHINE = (
     *sets(
         {"cluster.oversubscription": always(1.0)},
         (
-            r"non-?blocking(?:\s+(?:network|fabric|fat[\s-]tree))?|full[\s-]bisection"
+            r"non[\s-]?blocking(?:\s+(?:network|fabric|fat[\s-]tree))?|full[\s-]bisection"
             r"(?:\s+bandwidth)?|(?:no|without)\s+over-?subscription"
         ),
     ),
@@ -531,6 +544,23 @@ MACHINE = (
         {"cluster.pod_devices": devices("v")}, rf"pods?\s+of\s+{whole_in('v')}(?:\s+{DEVICE_NOUN})?"
     ),
     *sets({"cluster.sites": whole("v")}, rf"(?P<v>\d+)\s+{SITES}"),
+    *sets(
+        {"cluster.site_rtt_ms": plain},
+        rf"(?:rtt|round[\s-]trip(?:\s+time)?|ping|wan\s+latency){BE}\s*(?:about\s+)?(?P<v>\d+(?:\.\d+)?)\s?ms",
+        r"(?P<v>\d+(?:\.\d+)?)\s?ms\s+(?:(?:of\s+)?(?:wan\s+)?(?:rtt|round[\s-]trip(?:\s+time)?|ping)|apart|away|latency\s+(?:in\s+)?between)"
+        rf"(?:\s+(?:from\s+each\s+other|in\s+between|between))?(?:\s+(?:them|the|two|both|{SITES}))*",
+        why="a time between sites is that of the round trip",
+    ),
+    *sets(
+        {"job.sync.kind": always("local-steps")},
+        r"(?:open-?|streaming\s+)?diloco(?:\s+(?:style|training))?|local[\s-]sgd",
+        why="weights averaged after local steps",
+    ),
+    *sets(
+        {"job.sync.local_steps": whole("v")},
+        r"(?:every\s+|h\s*=\s*)?(?P<v>\d+)(?P<v_s>)\s+(?:local|inner)[\s-]steps",
+        rf"(?:local|inner)[\s_-]steps{BE}\s*(?P<v>\d+)(?P<v_s>)",
+    ),
     *sets(
         {"cluster.host_memory_gb": gigabytes},
         (

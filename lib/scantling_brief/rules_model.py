@@ -30,6 +30,7 @@ from .readers import (
     whole,
     word,
     written,
+    written_of,
 )
 from .rule import Rule, asks, means, sets
 
@@ -61,22 +62,22 @@ _EXAMPLES = (
 _DOCUMENT = r"(?:sequences?|documents?|docs?|contexts?|prompts?)"
 _LAW_ALONE = r"chinchilla(?=\s*(?:[.,;?!)]|$))"  # the law, where no size follows
 MODEL = (
-    *means(
-        "a kind of model, not one of the catalogue: nothing to set",
-        rf"(?!chinchilla){MAKER}[\s-]{_STYLE}(?:\s+(?:model|llm|decoder))?",
+    *sets(
+        {"alike": written_of("like")},
+        rf"(?P<like>(?!chinchilla){MAKER})[\s-]{_STYLE}(?:\s+(?:model|moe|llm|decoder))?",
     ),
     *means(
         "a publication: what it planned is not taken over",
         rf"(?:(?:as\s+)?(?:in|from|per|like)\s+)?(?:the\s+)?{MAKER}\s+(?:paper|tech(?:nical)?\s+report|report|blog(?:\s+post)?)",
     ),
     *sets(
-        {"alike": written},
-        r"(?!llama|gpt)[a-z][a-z0-9.]*\d[a-z0-9.]*-(?:like|style|type|esque)(?:\s+(?:model|moe|llm|architecture))?",
+        {"alike": written_of("like")},
+        r"(?P<like>(?!llama|gpt)[a-z][a-z0-9.]*\d[a-z0-9.]*)-(?:like|style|type|esque)(?:\s+(?:model|moe|llm|architecture))?",
     ),
     *sets({"maker": written}, rf"(?!{_LAW_ALONE}){MAKER}"),
     *sets(
-        {"maker": written, "model.size": number("v")},
-        rf"{MAKER}[\s-]*(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>b|bn|t|tn|m|billion|trillion)",
+        {"maker": written_of("maker"), "model.size": number("v")},
+        rf"(?P<maker>{MAKER})[\s-]*(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>b|bn|t|tn|m|billion|trillion)",
     ),
     *asks(
         "no model of the catalogue is so named alone: which is it?",
@@ -128,6 +129,7 @@ MODEL = (
             rf"{number_in('v')}[\s-]*(?:active|activated)(?:[\s-]+{PARAMS})?"
             r"(?:\s+per token)?"
         ),
+        rf"{number_in('v')}[\s-]*act\.?(?:[\s-]+{PARAMS})?(?![\s._-]*(?:ckpt|chkpt|check|recomp|off|func))",
         (
             rf"(?:active|activated)(?:\s+{PARAMS})?{BE}\s*{number_in('v')}"
             rf"(?:\s+{PARAMS})?"
@@ -180,6 +182,7 @@ MODEL = (
     *sets(
         {"model.kv_heads": whole("v")},
         rf"{whole_in('v')}[\s-]*{KV_HEADS}",
+        r"(?P<v>\d{1,3})(?P<v_s>)\s+kv(?=\s*(?:[,.;)]|$))",
         rf"{KV_HEADS}{BE}\s*{whole_in('v')}",
         r"kv\s*[=:]?\s*(?P<v>\d{1,3})(?P<v_s>)(?!\s*(?:\w|%|\.\d))",
     ),
@@ -264,6 +267,7 @@ MODEL = (
             r"|contexts?|vocab|windows?|seq|long))"
         ),
         rf"(?:tokens|token (?:count|budget)){BE}\s*{number_in('v')}",
+        rf"(?:another\s+)?{number_in('v')}\s+(?:more|further|additional|extra)\s+(?:tokens|toks?)",
     ),
     *sets(
         {"steps": whole("s"), "job.global_batch_tokens": amount},
@@ -334,8 +338,10 @@ MODEL = (
         ),
         (
             r"(?:from|starting from|initiali[sz]ed from)\s+(?:an?\s+"
-            r"|the\s+)?(?:pre-?trained\s+)?(?:checkpoint|base model|weights)"
+            r"|the\s+|our\s+)?(?:pre-?trained\s+)?(?:checkpoint|ckpt|base model|weights)"
         ),
+        rf"(?:resum|continu|restart)(?:e|es|ed|ing)\s+(?:training\s+)?from\s+(?:an?\s+|the\s+|our\s+)?(?:checkpoint|ckpt)\s+(?:at|of|after)\s+"
+        rf"{number_in('v')}(?:\s*(?:tokens|toks?))?(?:\s+in)?",
         r"(?:long[\s-])?context[\s-]+exten(?:sion|ding)|extend(?:ing)?(?!\s+(?:(?:the|our|my|a)\s+)?(?:cluster|deadline|budget|machine"
         r"|lease|contract|fleet|training|run)\b)",
     ),
@@ -380,7 +386,7 @@ MODEL = (
         {"job.seq_len": sequence},
         (
             rf"(?:(?:at|with|seq)\s+)?(?P<v>{_USUAL})(?P<v_s>k)(?:\s+ctx\b|(?=\s*(?:$|[,.;:)?!]"
-            r"|(?:on|with|for|in|using|and|fit|fits)\b)))"
+            r"|[-–—]\s|(?:on|with|for|in|using|and|fit|fits)\b)))"
         ),
         rf"@\s*(?P<v>{_POWERS})(?P<v_s>)(?=\s*(?:$|[,.;:)?!]))",
         why="thousands alone are the tokens of a sequence",
@@ -532,7 +538,7 @@ MODEL = (
     *sets(
         {"job.precision": always("fp8")},
         (
-            r"(?:fp8|float8)(?:\s+(?:mixed[\s-]precision|precision|training"
+            r"(?:fp8|float8)(?:[\s-]+(?:hybrid|tensorwise|rowwise|delayed(?:\s+scaling)?))?(?:\s+(?:mixed[\s-]precision|precision|training"
             r"|recipe))?"
         ),
     ),
@@ -631,6 +637,15 @@ MODEL = (
         r"zero[\s-]?infinity",
     ),
     *sets({"plan.offload": always("none")}, r"(?:no|without)\s+(?:cpu\s+)?off-?load(?:ing)?"),
+    *sets(
+        {"plan.compile": always(True)},
+        r"(?:(?:with|using)\s+)?torch[\s._]*compile(?:\s+(?:on|enabled))?(?!\s+(?:off|disabled))",
+        r"compile\s+(?:on|enabled)|(?:with|using|\+)\s*compile",
+    ),
+    *sets(
+        {"plan.compile": always(False)},
+        r"(?:no|without)\s+(?:torch[\s._]*)?compile|(?:torch[\s._]*)?compile\s+(?:off|disabled)|eager\s+mode",
+    ),
     *sets({"plan.sharding": prefixed("zero")}, r"zero[\s-]*(?:stage[\s-]*)?(?P<v>[123])"),
     *sets({"plan.sharding": prefixed("zero")}, r"(?<=deepspeed\s)stage[\s-]*(?P<v>[123])"),
     *sets(

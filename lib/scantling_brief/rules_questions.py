@@ -69,7 +69,7 @@ _WORTH_BEFORE = (
 _WORTH_BEHIND = (
     rf"(?:how\s+(?:much|many)|what)(?:\s+(?:time|money|memory|days|dollars))?(?:\s+(?:would|do|does|will|could|can)\s+(?:{_WE}|it))?"
     rf"\s+{_SAVED}\s+(?:with|from|by|{_IF_USED})(?:\s+using)?",
-    r"(?:is|are)\s+there\s+(?:any\s+|a\s+)?(?:point|benefit|gain|advantage)\s+(?:in|of|from|to)(?:\s+using)?",
+    r"(?:(?:is|are)\s+there\s+)?(?:any\s+|a\s+)(?:point|benefit|gain|advantage)\s+(?:in|of|from|to)(?:\s+using)?",
     rf"(?:should|shall)\s+{_WE}\s+(?:use|enable|turn\s+on|try|go\s+(?:for|with|to)|switch\s+to|move\s+to|bother\s+with)",
     r"worth\s+(?:using|enabling|trying|buying|switching\s+to|going\s+to|moving\s+to|upgrading\s+to|paying\s+for|to\s+use)",
     r"(?:benefits?|savings?|gains?|advantages?)\s+(?:of|from)(?:\s+using)?",
@@ -101,7 +101,7 @@ _OOM = (
 _RESULT = (
     r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
     r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|mfu|throughput|speed"
-    r"|step\s+time|tokens\s*(?:/|per)\s*s(?:ec(?:ond)?)?(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?|vram(?:\s+usage)?"
+    r"|step\s+time|(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s(?:ec(?:ond)?)?|hour|day|week|month)|tps|tgs|tflops?(?:/s)?)(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?|vram(?:\s+usage)?"
     r"|power(?:\s+(?:draw|use|consumption))?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
     r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
 )
@@ -166,6 +166,7 @@ QUESTIONS = (
         r"where\s+(?:does|is|did)\s+(?:(?:all|most\s+of)\s+)?(?:the|my|our)\s+time\s+(?:go(?:ing)?|lost"
         r"|spent)|what\s+(?:is\s+)?(?:takes?|taking|eats?|eating|limits?|limiting)\s+(?:so\s+long|the\s+time"
         r"|the\s+speed|us)",
+        r"(?:any\s+)?room\s+for\s+improvement",
         r"(?:could|should|can)\s+(?:it|this|that|we)\s+(?:be|get|do|go)\s+(?:better|faster|higher)",
     ),
     *topic(
@@ -284,6 +285,7 @@ QUESTIONS = (
         ),
         r"(?:what(?:'?s|\s+is)\s+the\s+)?smallest\s+(?:cluster|machine)",
         r"(?:size|sizing|dimension(?:ing)?)\s+(?:the|a|our|my)\s+(?:cluster|machine|system)(?:\s+for)?",
+        r"(?:please|pls|plz|kindly|(?:can|could|would)\s+you)\s+(?:size|dimension)(?:\s+(?:it|this|that|up|for|out))*(?=\s|:)",
         rf"(?:\#\s*(?:of\s+)?|(?:the\s+)?number\s+of\s+)(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP})(?!\s*(?:[:=]|is\b|are\b)?\s*\d)"
         r"(?:\s+(?:needed|required|we\s+need|to\s+(?:rent|buy|reserve)))?",
         r"(?:what|which)\s+(?:gpu|device|node|chip)\s+(?:count|number)",
@@ -385,13 +387,14 @@ QUESTIONS = (
         ),
         r"(?:mtbf|mean\s+time\s+(?:between|to)\s+failures?)(?!\s*(?:of|is|=|:)?\s*\d[\d.]*[\s-]*(?:s|m|min\w*|h|hours?|hrs?|days?|weeks?)\b)(?:\s+of)?",
         rf"how\s+much\s+(?:time\s+)?(?:do|does|will|would)\s+(?:the\s+|our\s+)?(?={CHECKPOINT})",
+        r"(?:expected\s+|number\s+of\s+)*(?:failures|interruptions|restarts|crashes)\s+(?:per|a|each|/)\s*(?:day|week|month|run)(?=\s*\?)",
         r"(?:spares?|spare\s+(?:nodes|gpus|machines|capacity))(?=\s*\?|\s+for\b)",
         rf"(?:do|does|should|would|will)\s+(?:{_WE}|it)\s+need\s+(?:any\s+|hot\s+|cold\s+)*spares?(?:\s+(?:nodes|gpus|machines))?",
         r"how\s+often\s+(?:will|does|do|would|should)\s+(?:it|this|that|the\s+\w+|we)\s+(?:crash|fail|break|stop|restart)",
-        rf"(?:{_IF}\s+)(?:an?\s+|one\s+|the\s+|any\s+|whole\s+|entire\s+|single\s+)*(?:node|rack|pod|switch|building|hall|gpu)\s+"
+        rf"(?:{_IF}|if|when)\s+(?:an?\s+|one\s+|1\s+(?:of\s+(?:our\s+|the\s+)?)?|the\s+|any\s+|whole\s+|entire\s+|single\s+)*(?:node|rack|pod|switch|building|hall|gpu)\s+"
         r"(?:dies|fails|goes\s+down|is\s+lost|breaks|crashes)",
         rf"{CHECKPOINT}\s+sizes?(?:\s+and\s+(?:save|write)\s+times?)?|(?:save|saving|write)\s+times?",
-        r"how\s+much\s+(?:time|compute|work)\s+(?:do|will|would|could|did|is)\s+(?:(?:i|we)\s+)?(?:wasted?|loo?se|lost)"
+        r"how\s+much\s+(?:time|compute|work|goodput|progress|uptime)\s+(?:do|will|would|could|did|is)\s+(?:(?:i|we)\s+)?(?:wasted?|loo?se|lost)"
         r"(?:\s+(?:per|at\s+(?:a|each)|with\s+each)\s+(?:failure|crash|restart|interruption))?",
         r"effective\s+(?:training\s+)?time(?:\s+(?:share|ratio|fraction))?(?=\s*\?)",
         rf"(?:{CHECKPOINT}\s+)?too\s+(?:often|rarely|rare|seldom|infrequent(?:ly)?|frequent(?:ly)?)(?=\s*\?)",
@@ -438,6 +441,7 @@ QUESTIONS = (
     ),
     *topic(
         Topic.PLAN,
+        rf"(?:what|which)\s+{_AXIS}(?=\s*(?:[?.,;]|$)|\s+(?:should|do|is|to|would)\b)(?:\s+(?:should|do|is|to|would)(?:\s+(?:i|we|best|use|be|pick))*)?",
         rf"how\s+to\s+(?:set|choose|pick|configure|select)\s+(?:the\s+)?{_AXIS}(?:\s*[/,]\s*{_AXIS})*",
         rf"(?:what|which)\s+(?:mbs|micro[\s-]?batch|ga|grad(?:ient)?\s+accum\w*|{_AXIS})(?:\s*[/,]\s*(?:mbs|ga|{_AXIS}))+",
         r"recommend(?:ed)?\s+(?:an?\s+|the\s+)?(?:parallelism|plan|layout|config\w*|sharding|parallel\s+\w+)",
@@ -462,6 +466,7 @@ QUESTIONS = (
             r"|kit|command))?|(?:give\s+me\s+|write\s+)?(?:a\s+|the\s+)?(?:launch|sbatch"
             r"|slurm|config)\s+(?:script|file|command)s?)"
         ),
+        r"(?:launch[\s-]+)?kits?(?=\s+(?:for|of)\b)",
         r"(?:give|write|generate|make|show|send)(?:\s+(?:me|us))?(?:\s+(?:an?|the))?(?=\s+(?:[\w.-]+\s+){1,2}(?:config(?:uration)?s?"
         r"|yaml|json|arg(?:ument)?s|flags|(?:launch\s+)?scripts?)\b)",
     ),
@@ -517,7 +522,7 @@ QUESTIONS = (
         ),
         _OOM,
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
-        r"(?:days|weeks|time)\s+(?:and|&|\+)\s+(?:dollars|money)|(?:dollars|money)\s+(?:and|&|\+)\s+(?:days|weeks|time)",
+        r"(?:days|weeks|time)\s+(?:and|&|\+)\s+(?:dollars|money|\$)|(?:dollars|money|\$)\s+(?:and|&|\+)\s+(?:days|weeks|time)",
         r"is\s+(?:the\s+)?\w+\s+(?:going\s+to\s+be\s+)?(?:the|a|our)\s+(?:main\s+)?(?:bottleneck|problem|limit|issue)|how\s+(?:bad|good)(?:\s+(?:is|will)\s+(?:it|that)(?:\s+be)?)?",
         r"when\s+(?:will|would|can|could|is|are)(?=\s[^?]*\b(?:done|finish\w*|ready|complete\w*|through)\b)",
         rf"what\s+(?:do|does|would|will)\s+(?:{_WE}|it|that|this)\s+(?:gain|lose|save|win|get|bring)(?:\s+us)?(?=\s*[?.,;]|\s*$)",

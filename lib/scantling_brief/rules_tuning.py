@@ -12,6 +12,7 @@ _EACH = (
     rf"(?:n\s*=\s*)?{whole_in('v')}\s+{_SAMPLES}"
     r"(?:\s+(?:per|a|each|for\s+each|for\s+every)\s+prompt|\s+each)"
 )
+_RESPONSE = r"(?:response|resp|completion|generation|rollout)"
 _BY = r"\s*(?:x|×|\*|by|times|of|with)\s*"
 _VARIANT = "which method is meant: this one is planned as none of these (job.method)"
 _POLICIES = ("job.method: grpo", "job.method: ppo", "job.method: dpo")
@@ -118,8 +119,8 @@ TUNING = (
     ),
     *sets(
         {"job.rollout.max_response": sequence},
-        rf"{whole_in('v')}\s*(?:tok(?:en)?s?\s+)?max(?:imum)?\.?\s+(?:response|completion|generation|output)(?:\s+(?:length|tokens))?",
-        rf"max(?:imum)?\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
+        rf"{whole_in('v')}\s*(?:tok(?:en)?s?\s+)?max(?:imum)?\.?\s+(?:{_RESPONSE}|output)(?:\s+(?:length|tokens))?",
+        rf"max(?:imum)?\s+{_RESPONSE}(?:\s+length)?{BE}\s*"
         rf"(?:{MOST}\s*)?{whole_in('v')}(?:\s*tokens)?",
         rf"(?:responses?|completions?|generations?|roll-?outs?|answers?)\s+(?:of\s+)?{MOST}\s*{whole_in('v')}"
         r"(?:\s*tokens)?(?!\s*(?:days?|weeks?|months?|hours?|minutes?|h\b|d\b))",
@@ -158,12 +159,12 @@ TUNING = (
     ),
     *sets(
         {"job.rollout.mean_response": sequence},
-        rf"(?:mean|average|avg)\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
+        rf"(?:mean|average|avg)\s+{_RESPONSE}(?:\s+length)?{BE}\s*"
         rf"{whole_in('v')}(?:\s*tokens)?",
     ),
     *sets(
         {"job.rollout.mean_response": sequence, "job.rollout.max_response": sequence_of("most")},
-        rf"(?:mean|average|avg)\s+(?:response|completion|generation)(?:\s+length)?{BE}\s*"
+        rf"(?:mean|average|avg)\s+{_RESPONSE}(?:\s+length)?{BE}\s*"
         rf"{whole_in('v')}(?:\s*tokens)?,?\s*(?:and\s+)?{MOST}\s*{whole_in('most')}(?:\s*tokens)?",
     ),
 )
