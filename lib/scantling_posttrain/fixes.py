@@ -116,7 +116,8 @@ def _more_devices(
 ) -> list[Fix]:
     """The fewest of some multiples of the devices that do; where only the budget is missed, more
     devices are not tried."""
-    late = any(text.startswith("deadline") for text in found.limits)
+    deadline = design.constraints.deadline_days
+    late = deadline is not None and found.days_high is not None and found.days_high > deadline
     if found.plan is not None and not late:
         return []
     for times in TIMES:
