@@ -242,6 +242,40 @@ def test_a_compute_budget_in_four_bits_may_pass_the_peak_of_sixteen():
     assert "deadline" in got["bound"]
 
 
+MIXTURE = {  # small models leave this machine idle, and modules are recomputed to fit
+    "model": {"like": "qwen3-235b-a22b"},
+    "cluster": {"accelerator": "h200-sxm", "devices": 1024, "scale_out": "ib-ndr"},
+    "job": {"tokens": 4e12, "seq_len": 8192, "precision": "fp8"},
+    "stack": "megatron-core",
+    "constraints": {"deadline_days": 60, "budget_usd": 6e6},
+}
+
+
+def test_the_biggest_micro_batch_is_no_smaller_than_the_plans_own():
+    d = Design.from_data(MIXTURE)
+    assert assess(d).plan["recompute_modules"]
+    best = extremes.biggest_micro_batch(d)
+    assert best is not None and best["micro_batch"] >= assess(d).plan["micro_batch"]
+
+
+@pytest.mark.slow
+def test_the_largest_model_of_a_machine_that_is_too_large_for_a_small_one():
+    d = Design.from_data(MIXTURE)
+    now = assess(d)
+    small = assess(d.change(d.freed | {"model": {"size": 1e8, "moe": True}}))
+    assert now.met and small.verdict == "impractical"
+    best = extremes.largest_model(d)
+    assert best is not None and best["params"] > now.params
+    assert best["likely"]["cost_usd"] <= 6e6 and best["likely"]["days"] <= 60
+
+
+@pytest.mark.slow
+def test_a_compute_budget_keeps_the_budget_in_dollars_too():
+    d = Design.from_data(MIXTURE)
+    got = extremes.within_budget_of_compute(d)
+    assert got["likely"]["cost_usd"] <= 6e6 and "budget" in got["bound"]
+
+
 def test_reshapes_keep_the_global_batch():
     rows = reshapes_of(assess(D), most=20)
     assert len(rows) > 5 and all(r["dp"] * r["micro_batch"] * r["grad_accum"] == 256 for r in rows)

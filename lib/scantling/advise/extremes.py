@@ -26,18 +26,19 @@ LONGEST = 2**24  # tokens of a sequence that are tried
 LARGEST_MODEL = 100_000_000  # millions of parameters
 MODEL_STEP = 100
 PINNED = ("tp", "pp", "cp", "dp", "ep", "sharding")  # fields of the plan that an answer keeps
+RECOMPUTE = ("recompute", "recompute_modules", "recompute_layers")
 Answer = dict[str, Any]  # of `answer --json`
 
 
-def _dense(
-    now: Assessment, params: float, tokens: float, constraints: Mapping[str, Any] | None = None
-) -> Assessment | None:
-    """A dense model of that size and tokens on the design's machine, by these constraints alone."""
-    changes = {
-        "constraints": constraints,
+def _dense(now: Assessment, params: float, tokens: float, *, kept: bool) -> Assessment | None:
+    """A dense model of that size and tokens on the design's machine, with its constraints kept or
+    without any."""
+    changes: dict[str, Any] = {
         "model": {"size": float(f"{params:.4g}")},
         f"{now.resolved.job_path}.tokens": float(f"{tokens:.4g}"),
     }
+    if not kept:
+        changes["constraints"] = None
     return changed(now.design, now.design.freed | changes)
 
 
@@ -67,20 +68,29 @@ def _stopped_by(after: Assessment | None) -> str:
     return texts[0].partition(";")[0] if texts else "it is no better"
 
 
-def _first(holds: Callable[[int], bool]) -> int:
-    """The least count from 1 up for which something holds, and from there on: by doubling and
+def _first(holds: Callable[[int], bool], least: int = 1) -> int:
+    """The least count from `least` up for which something holds, and from there on: by doubling and
     halving."""
-    high = 1
+    high = least
     while not holds(high):
         high *= 2
-    return bisect_left(range(high), True, lo=high // 2 + 1, key=holds)
+    return bisect_left(range(high), True, lo=max(high // 2 + 1, least), key=holds)
+
+
+def _too_little(after: Assessment | None) -> bool:
+    """Whether a design gives its machine too little to do, or nothing that it can split."""
+    return after is None or (after.fits and after.verdict == "impractical")
 
 
 def _most(at: Callable[[int], Assessment | None], step: int, limit: int) -> int:
-    """The largest multiple of step up to limit whose design is allowed; what is allowed is assumed
-    to stop once. 0 where step itself is not."""
-    past = limit // step
-    return step * (_first(lambda n: n > past or not _allowed(at(n * step))) - 1)
+    """The largest multiple of step up to limit whose design is allowed, 0 where none is; what is
+    allowed is assumed to be one stretch, below which the machine has too little to do."""
+    least, past = 1, limit // step
+    while least <= past and _too_little(at(least * step)):
+        least *= 2
+    if least > past or not _allowed(at(least * step)):
+        return 0
+    return step * (_first(lambda n: n > past or not _allowed(at(n * step)), least) - 1)
 
 
 def longest_sequence(design: Design) -> Answer | None:
@@ -120,7 +130,7 @@ def biggest_micro_batch(design: Design) -> Answer | None:
     now = assess(design)
     if not now.fits:
         return None
-    same = _pinned(now, *PINNED, "recompute", "offload")
+    same = _pinned(now, *PINNED, *RECOMPUTE, "offload")
     same |= dict.fromkeys(("plan.vpp", "plan.schedule", "plan.grad_accum"))
     best, largest = None, 0
     bound = "the whole batch of a replica"
@@ -254,10 +264,10 @@ def within_budget_of_compute(design: Design) -> Answer:
     params, tokens, law, source, ...} as `_answer`.
 
     Compute [FLOP] is the most, in thousandths of what the machine's bf16 peak does by the deadline,
-    whose dense model fits and is trained by then, failures included; formats below 16 bit may pass
-    that peak, none ten times. It does not matter whether the design's own model has a plan. Raises
-    ValueError without constraints.deadline_days, and where the model of the least such part does
-    not fit or is late.
+    whose dense model fits and keeps the design's constraints, failures included; formats below 16
+    bit may pass that peak, none ten times. It does not matter whether the design's own model has a
+    plan. Raises ValueError without constraints.deadline_days, and where no such part has a model
+    that is allowed.
     """
     deadline = design.constraints.deadline_days
     if deadline is None:
@@ -269,7 +279,7 @@ def within_budget_of_compute(design: Design) -> Answer:
     @few
     def at(parts: int) -> Assessment | None:
         size, tokens = compute_optimal(parts * part, LAW)
-        return _dense(now, float(size), float(tokens), {"deadline_days": deadline})
+        return _dense(now, float(size), float(tokens), kept=True)
 
     best = _most(at, 1, 9999)
     if not best:
@@ -301,18 +311,19 @@ def by_scaling_laws(design: Design, compute_flops: float | None = None) -> Answe
     by_deadline = compute_flops is None and deadline is not None
     if by_deadline:
         compute_flops = within_budget_of_compute(design)["compute_flops"]
-        origin = f"what the machine does in {deadline:g} days"
+        others = [name for name in now.resolved.constraints.stated() if name != "deadline_days"]
+        keeping = f", keeping {', '.join(others)}" if others else ""
+        origin = f"what the machine does in {deadline:g} days{keeping}"
     elif compute_flops is None and d:
         compute_flops = 6 * n * d
         origin = "6 x parameters x tokens of the design"
     elif compute_flops is None:
         raise ValueError("a budget in FLOP, constraints.deadline_days or job.tokens is needed")
-    # the plan that keeps the deadline, as `within_budget_of_compute` takes it
-    kept = {"deadline_days": deadline} if by_deadline else None
-    rows = [
-        {**row, **_trained(_dense(now, float(row["params"]), float(row["tokens"]), kept))}
-        for row in allocations(compute_flops)
-    ]
+    # by the deadline each is judged as `within_budget_of_compute` judges it
+    rows = []
+    for row in allocations(compute_flops):
+        after = _dense(now, float(row["params"]), float(row["tokens"]), kept=by_deadline)
+        rows.append({**row, **_trained(after)})
     if d and now.phases:
         today = {
             "law": None,

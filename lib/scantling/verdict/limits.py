@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.errors import DesignError
 from ..base.show import days, percent, seconds, several, share, size
+from ..catalogue.stacks import stack
 from ..catalogue.words import MEMORY_PARTS, StepPart
 from ..endure.reliability import GOES_ON
 from ..physics.cases import devices
@@ -82,7 +83,7 @@ def binding(assessment: Assessment, advice: bool = True) -> list[Limit]:
         ("practice", offloaded),
         ("measured", replaced),
         ("spot", on_spot),
-        ("stack", able_stacks),
+        ("stack", which_stack),
         ("loss", largest_loss),
     )
     for kind, rule in rules:
@@ -379,9 +380,14 @@ def _with_batch(before: Search, batch: int) -> tuple[float, int, float] | None:
     return float(saving), batch, float(devices(search.case(row).plan))
 
 
-def able_stacks(assessment: Assessment) -> Iterator[str]:
-    """A line on the stacks that would take the plan of a design that names none."""
-    if assessment.resolved.stack:
+def which_stack(assessment: Assessment) -> Iterator[str]:
+    """A line on the stacks that would take the plan of a design that names none, and on one whose
+    name people give to its successor today."""
+    name = assessment.resolved.stack
+    if name:
+        named = stack(name)
+        if named.succeeded_by:
+            yield f"stack: {name} is {named.title}; today's is {named.succeeded_by}"
         return
     chosen = assessment.chosen
     able = [one.title for one in runs_on(chosen.case.plan, chosen.search.situation)]
