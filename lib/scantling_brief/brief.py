@@ -195,6 +195,17 @@ def _of_responses(notes: Notes) -> None:
 
 _OF_A_STEP = "prompts of a step (job.rollout.prompts), or of the whole data set?"
 _OF_A_PROMPT = "samples of a prompt (job.rollout.samples)?"
+# four times the most of a published step (DAPO, arXiv 2503.14476); above, it may be the data set's
+_MOST_PROMPTS = 2048
+_ONE_STEP = re.compile(r"step|batch|update|iteration", re.IGNORECASE)
+
+
+def _prompts(notes: Notes) -> None:
+    """More prompts than any published step has are asked about, unless they are said to be one
+    step's."""
+    path = "job.rollout.prompts"
+    if notes.fields.get(path, 0) > _MOST_PROMPTS and not _ONE_STEP.search(notes.words[path]):
+        _leave_open(notes, path, _OF_A_STEP, (path,))
 
 
 def _samples(notes: Notes) -> None:
@@ -203,6 +214,7 @@ def _samples(notes: Notes) -> None:
     facts, fields, words = notes.facts, notes.fields, notes.words
     method = fields.get("job.method")
     _of_responses(notes)
+    _prompts(notes)
     if "tokens_each" in facts:
         if method in POLICIES:
             notes.set("job.rollout.mean_response", facts["tokens_each"], words["tokens_each"])
