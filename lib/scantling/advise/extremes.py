@@ -2,7 +2,7 @@
 found by evaluating it."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache, partial
 from math import inf, isinf
 from typing import Any
