@@ -5,12 +5,31 @@ from __future__ import annotations
 
 import pytest
 from scantling.base.errors import DesignError
-from scantling.base.typed import number, with_points
+from scantling.base.typed import amount, number, with_points
 from scantling.design.checks import as_number
+from scantling.design.design import Design
 from scantling_brief.brief import FEWEST_TOKENS, read_brief
 from scantling_walkthroughs.typed import read_number
 from scantling_widgets.desk import amounts
 
+DESIGN = Design.from_data(
+    {
+        "scantling": 1,
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": "h100-sxm", "devices": 64},
+        "job": {"tokens": 1e12, "seq_len": 4096, "global_batch": 256},
+    }
+)
+FIELDS = (
+    "cluster.devices",
+    "job.tokens",
+    "reliability.restart_s",
+    "constraints.deadline_days",
+    "constraints.min_mfu",
+    "constraints.budget_usd",
+    "cluster.scale_out_gbytes_per_s_per_device",
+    "measured.goodput",
+)
 TYPED = {
     "7.5": 7.5,
     "7,5": 7.5,
@@ -91,3 +110,40 @@ def test_names_and_versions_in_a_sentence_stay():
     assert with_points(text) == text
     assert with_points("7,5B on 1.024.000 tokens") == "7.5B on 1024000 tokens"
     assert "model.layers" not in read_brief("70B with 7,5 layers on 64 H100").fields
+
+
+UNITS = {
+    ("cluster.scale_out_gbytes_per_s_per_device", "400 GB/s"): 400,
+    ("cluster.scale_out_gbytes_per_s_per_device", "400 Gb/s"): 50,  # eight bits a byte
+    ("cluster.scale_out_gbytes_per_s_per_device", "400Gbit/s"): 50,
+    ("constraints.deadline_days", "36 hours"): 1.5,
+    ("constraints.deadline_days", "2 weeks"): 14,
+    ("reliability.restart_s", "5 min"): 300,
+    ("reliability.restart_s", "5m"): 300,
+    ("measured.step_s", "20 ms"): 0.02,
+    ("constraints.max_power_mw", "1,500 kW"): 1.5,
+    ("prices.usd_per_device_hour", "2.5 USD/h"): 2.5,
+    ("cluster.devices", "64 GPUs"): 64,
+}
+
+
+@pytest.mark.parametrize(("field", "text"), UNITS)
+def test_a_number_with_its_unit_is_read_on_the_desk_and_named_by_a_refusal(field, text):
+    assert amounts.number(field, text) == pytest.approx(UNITS[field, text])
+    with pytest.raises(DesignError, match="is text, not a number") as refused:
+        DESIGN.change({field: text})
+    assert float(refused.value.nearest) == pytest.approx(UNITS[field, text])
+
+
+@pytest.mark.parametrize("text", ["400 gb", "400 gb/s", "400 GBPS"])
+def test_bits_or_bytes_are_never_guessed(text):
+    assert amount(text, "GB/s") is None
+
+
+@pytest.mark.parametrize("text", ["50%", "5m", "64 GB", "1e30", "0.5", "2 weeks", "-8", "7,5"])
+def test_the_nearest_that_a_refusal_names_is_allowed(text):
+    for field in FIELDS:
+        with pytest.raises(DesignError) as refused:
+            DESIGN.change({field: text})
+        if refused.value.nearest not in (None, ""):
+            DESIGN.change({field: float(refused.value.nearest)})

@@ -3,6 +3,8 @@ a line of text for `init`, and the nearest value that a refusal names."""
 
 import re
 
+from .units import DAY_S, HOUR_S, MINUTE_S
+
 SCALES = {
     "": 1.0,
     "k": 1e3,
@@ -17,6 +19,61 @@ SCALES = {
     "million": 1e6,
     "billion": 1e9,
     "trillion": 1e12,
+}
+# words that may stand behind a typed number, by the unit of its field: how many of that one is. A
+# word in small letters is read in any; bits and bytes differ by a letter's size alone
+BEHIND: dict[str, dict[str, float]] = {
+    "days": {
+        "d": 1.0,
+        "day": 1.0,
+        "days": 1.0,
+        "h": 1 / 24,
+        "hours": 1 / 24,
+        "week": 7.0,
+        "weeks": 7.0,
+        "month": 30.0,
+        "months": 30.0,
+        "year": 365.0,
+        "years": 365.0,
+    },
+    "s": {
+        "s": 1.0,
+        "sec": 1.0,
+        "ms": 0.001,
+        "m": MINUTE_S,
+        "min": MINUTE_S,
+        "h": HOUR_S,
+        "hours": HOUR_S,
+        "d": DAY_S,
+        "days": DAY_S,
+    },
+    "h": {"h": 1.0, "hours": 1.0, "m": 1 / 60, "min": 1 / 60, "d": 24.0, "days": 24.0},
+    "ms": {"ms": 1.0, "us": 0.001, "s": 1000.0},
+    "years": {"y": 1.0, "year": 1.0, "years": 1.0, "months": 1 / 12},
+    "bytes": {"b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "pb": 1e15},
+    "USD/year": {"usd": 1.0, "dollars": 1.0, "usd/year": 1.0},
+    "USD/kWh": {"usd": 1.0, "dollars": 1.0, "usd/kwh": 1.0},
+    "tokens": {"tokens": 1.0, "tok": 1.0},
+    "sequences": {"sequences": 1.0, "seq": 1.0},
+    "parameters": {"params": 1.0},
+    "USD": {"usd": 1.0, "dollars": 1.0},
+    "USD/h": {"usd": 1.0, "dollars": 1.0, "usd/h": 1.0},
+    "MW": {"mw": 1.0, "kw": 0.001, "gw": 1000.0},
+    "GB": {"gb": 1.0, "mb": 0.001, "tb": 1000.0, "pb": 1e6},
+    "GB/s": {
+        "GB": 1.0,
+        "GB/s": 1.0,
+        "MB/s": 1e-3,
+        "TB/s": 1e3,
+        "Gb/s": 1 / 8,
+        "Gbit/s": 1 / 8,
+        "Gbps": 1 / 8,
+    },
+    "MB/s": {"MB/s": 1.0, "GB/s": 1e3},
+    "Gbit/s": {"Gbit/s": 1.0, "Gb/s": 1.0, "Gbps": 1.0, "Tbit/s": 1e3, "Tb/s": 1e3, "GB/s": 8.0},
+    "devices": {"devices": 1.0, "gpus": 1.0},
+    "nodes": {"node": 1.0, "nodes": 1.0},
+    "sites": {"site": 1.0, "sites": 1.0},
 }
 # of money that is no dollar of the United States: words and signs, as patterns
 CURRENCIES = (
@@ -83,6 +140,20 @@ def number(text: str) -> tuple[float, bool] | None:
     if match["sign"] in ("-", "\u2212"):
         value = -value
     return value, share
+
+
+def amount(text: str, unit: str) -> float | None:
+    """A number in the unit of its field, as it is typed with or without one behind it: 90 d, 2 TB,
+    400 Gb/s; 40% of a share. None for what is no number, or has another unit."""
+    plain = text.strip()
+    plain = plain.removeprefix("$") if unit.startswith("USD") else plain
+    words = BEHIND.get(unit, {})
+    found = re.fullmatch(r"(.*?\d.*?)\s*([^\W\d_][^\W\d_/]*(?:/[a-zA-Z]+)?)", plain[:500])
+    factor = words.get(found[2], words.get(found[2].lower())) if found else None
+    typed = number(found[1] if found and factor else plain)
+    if typed is None or (typed[1] and unit != "share"):
+        return None
+    return typed[0] * (factor or 1)
 
 
 def currency(text: str) -> str | None:

@@ -3,14 +3,14 @@ takes a value and returns it as the design holds it, or raises a DesignError of 
 
 import sys
 from collections.abc import Callable, Sequence
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from pydantic import BeforeValidator
 
 from ..base.errors import DesignError
 from ..base.show import is_number, scalar
-from ..base.typed import currency, dollars, number
+from ..base.typed import amount, currency, dollars, number
 
 Check = Callable[[Any], Any]  # the value of a file -> the value of the design
 
@@ -30,10 +30,19 @@ def validator(check: Check) -> BeforeValidator:
     return BeforeValidator(validated)
 
 
-def as_number(value: Any, allowed: str, whole: bool = False) -> int | float:
+def as_number(
+    value: Any,
+    allowed: str,
+    whole: bool = False,
+    *,
+    unit: str = "",
+    low: float = -inf,
+    high: float = inf,
+) -> int | float:
     """A Python int or float from `value`, 15T with its scale read; DesignError for other text,
     truth values, lists, nan and infinity. whole : K after a power of two is 1,024, as the field
-    says it: 8k tokens of a sequence are 8,192."""
+    says it: 8k tokens of a sequence are 8,192. What a text seems to mean in `unit` is named as the
+    nearest where it lies from `low` to `high`."""
     value = scalar(value)
     if isinstance(value, str) and value.endswith(_SCALES) and (typed := number(value)):
         value = typed[0]
@@ -46,10 +55,10 @@ def as_number(value: Any, allowed: str, whole: bool = False) -> int | float:
             problem = "is text, not a number"
             if money := currency(value):
                 problem = f"is in {money}, and dollars are planned with: say how many"
-            typed = number(value)
-            amount = typed[0] if typed else dollars(value)
-            if amount is not None:
-                nearest = f"{amount:.12g}".replace("e+", "e")
+            meant = amount(value, unit)
+            meant = dollars(value) if meant is None else meant
+            if meant is not None and low <= meant <= high and not (whole and meant % 1):
+                nearest = f"{meant:.12g}".replace("e+", "e")
         raise DesignError("", value, allowed, nearest, problem=problem)
     if isinstance(value, float) and not isfinite(value) or abs(value) > sys.float_info.max:
         raise DesignError("", value, allowed, problem="is not a finite number")
@@ -71,24 +80,24 @@ def _within(value: Any, low: float, high: float, allowed: str) -> None:
         raise DesignError("", value, allowed, _short(high), problem="is too large")
 
 
-def number_from(low: float, high: float) -> Check:
-    """A finite number from `low` to `high`."""
+def number_from(low: float, high: float, unit: str = "") -> Check:
+    """A finite number from `low` to `high`, in `unit`."""
     allowed = f"a number from {_short(low)} to {_short(high)}"
 
     def check(value: Any) -> float:
-        value = as_number(value, allowed)
+        value = as_number(value, allowed, unit=unit, low=low, high=high)
         _within(value, low, high, allowed)
         return float(value)
 
     return check
 
 
-def whole_from(low: int, high: int) -> Check:
-    """A whole number from `low` to `high`: 1.6e4 is one, 1.5 is not."""
+def whole_from(low: int, high: int, unit: str = "") -> Check:
+    """A whole number from `low` to `high`, in `unit`: 1.6e4 is one, 1.5 is not."""
     allowed = f"a whole number from {_short(low)} to {_short(high)}"
 
     def check(value: Any) -> int:
-        value = as_number(value, allowed, whole=True)
+        value = as_number(value, allowed, whole=True, unit=unit, low=low, high=high)
         if value % 1:
             nearest = _short(max(low, round(value)))
             raise DesignError("", value, allowed, nearest, problem="is not a whole number")
@@ -103,7 +112,7 @@ def share_from(low: float, high: float) -> Check:
     allowed = f"a share from {low:g} to {high:g} (0.35 for 35 %)"
 
     def check(value: Any) -> float:
-        value = as_number(value, allowed)
+        value = as_number(value, allowed, unit="share", low=low, high=high)
         if low <= value <= high:
             return float(value)
         if 1 < value <= 100 and low <= value / 100 <= high:

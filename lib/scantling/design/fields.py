@@ -144,7 +144,7 @@ def count(
         usual=usual,
         rule=rule,
     )
-    return field(facts, whole_from(low, high), required)
+    return field(facts, whole_from(low, high, unit), required)
 
 
 def amount(
@@ -169,7 +169,7 @@ def amount(
         usual=usual,
         rule=rule,
     )
-    return field(facts, number_from(low, high), required)
+    return field(facts, number_from(low, high, unit), required)
 
 
 def fraction(
