@@ -1,9 +1,7 @@
 """Every design of a repository recorded to its constraints and to its lock."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from enum import StrEnum
-from multiprocessing import get_context
 from os import cpu_count, walk
 from os.path import lexists
 from pathlib import Path
@@ -14,6 +12,7 @@ from scantling.base.files import read_text
 from scantling.base.quantities.quantity import show
 from scantling.base.records import Known, record
 from scantling.base.show import percent
+from scantling.base.workers import crew
 from scantling.design import file as design_yaml
 from scantling.design.design import Design
 from scantling.verdict.verdicts import VERDICTS, met
@@ -272,8 +271,8 @@ def check(
             if progress is not None:
                 progress(len(results), len(files))
         return results
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for one in pool.map(check_one, files, [rules] * len(files), chunksize=4):
+    with crew() as start:
+        for one in start(workers).map(check_one, files, [rules] * len(files), chunksize=4):
             results.append(one)
             if progress is not None:
                 progress(len(results), len(files))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 import scantling
 from pages import Page
 from scantling.base.errors import DesignError
+from scantling.base.workers import end_with_parent
 from scantling.cli.app import main
 from scantling.design.design import Design
 from scantling.plans.remote import across
@@ -112,6 +114,20 @@ def test_finished_reports_are_kept_and_changed_ones_made_again(designs, calls, t
     assert (out / "a.html").stat().st_mtime_ns == stamps["a.html"]
     assert [r.reused for r in report_batch.run(files, out, workers=1, force=True)] == [False] * 3
     assert left_over(out) == []
+
+
+def test_names_that_are_no_text_or_hold_commands_of_a_terminal(designs, calls, tmp_path, capsys):
+    """Linux keeps names as bytes: what is not UTF-8 reaches Python as half characters."""
+    (file,) = designs(a="a")
+    names = (b"\xff\xfe.yaml", b"new\nline.yaml", b"\x1b[31mred.yaml")
+    odd = [file.rename(tmp_path / os.fsdecode(name)) for name in names[:1]]
+    odd += [Path(shutil.copy(odd[0], tmp_path / os.fsdecode(name))) for name in names[1:]]
+    assert main(["report", *map(str, odd), "-o", str(tmp_path / "out"), "--workers", "1"]) == 0
+    kept = report_batch.read_records(tmp_path / "out")
+    said = capsys.readouterr().out
+    assert said.count("\n") == len(kept) == 3 and "\x1b" not in said
+    for record in kept:
+        assert f"{record.name}: " in said and (tmp_path / "out" / f"{record.name}.html").is_file()
 
 
 def test_comments_and_order_of_a_file_do_not_matter_its_meaning_does(designs, tmp_path):
@@ -231,7 +247,7 @@ def test_names_that_collide_or_belong_to_the_index(designs, calls, tmp_path):
 
 def waits(ready):
     """A worker that has nothing to do, whose kernel complains."""
-    report_batch.end_with_parent()
+    end_with_parent()
     subprocess.run([sys.executable, "-c", "raise SystemExit('its folder is gone')"], check=False)
     ready.set()
     time.sleep(600)
@@ -259,7 +275,7 @@ def test_a_worker_in_a_job_ends_when_an_idle_one_is_killed(tmp_path):
     that the other leaves its job by: it would wait for that lock for ever, and the command for
     it."""
     noted = tmp_path / "pid"
-    pool = ProcessPoolExecutor(2, get_context("spawn"), report_batch.end_with_parent)
+    pool = ProcessPoolExecutor(2, get_context("spawn"), end_with_parent)
     job = pool.submit(subprocess.run, ["sh", "-c", f"echo $PPID > {noted}; exec sleep 600"])
     short = pool.submit(time.sleep, 5)
     workers = dict(pool._processes)

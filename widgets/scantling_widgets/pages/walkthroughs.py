@@ -13,8 +13,6 @@ import logging
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from os import environ
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -24,6 +22,7 @@ import nbformat
 from markupsafe import Markup, escape
 from scantling.base.displayed import markdown
 from scantling.base.errors import DesignError
+from scantling.base.workers import crew
 from scantling_walkthroughs import question_pages, walkthrough, walkthroughs
 from scantling_walkthroughs.session import MODES
 
@@ -127,8 +126,8 @@ def rendered(path: str | Path, mode: str | None = None) -> str:
 def render_all(paths: Iterable[Path], mode: str | None = None) -> Iterator[tuple[Path, str]]:
     """(notebook, page) of several notebooks, in order, two at a time."""
     paths = list(paths)
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        yield from zip(paths, pool.map(rendered, paths, [mode] * len(paths)))
+    with crew() as start:
+        yield from zip(paths, start(2).map(rendered, paths, [mode] * len(paths)))
 
 
 # ---------------------------------------------------------------- the page

@@ -1,7 +1,6 @@
 """A batch of reports: workers, what is finished already, records on disk, the index."""
 
 import logging
-import signal
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -11,12 +10,9 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from json import dumps, loads
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
-from os import W_OK, X_OK, access, cpu_count, devnull, dup2, getpid, kill
+from os import W_OK, X_OK, access, cpu_count
 from pathlib import Path
 from shutil import disk_usage
-from threading import Thread
 from time import time
 from typing import Any
 
@@ -25,6 +21,7 @@ from scantling.base.errors import DesignError, plain
 from scantling.base.files import write_whole
 from scantling.base.records import record
 from scantling.base.show import count, days, seconds, share, size, usd
+from scantling.base.workers import crew
 from scantling.verdict.result import figure
 from scantling.verdict.verdicts import VERDICTS
 
@@ -36,8 +33,8 @@ from .view import HEADLINE, PLAN_COLUMNS
 
 RESERVED = {"index", "summary", "comparison"}
 ATTEMPTS = 3
+LONGEST = 250  # characters of a name
 ABANDONED_S = 600  # age at which a file that was never renamed belongs to nobody
-LEAVES_S = 5  # what a worker has to end its kernel and remove its folder
 
 
 @record
@@ -142,11 +139,13 @@ def _record(path: Path) -> Record | None:
 
 
 def _names(files: Iterable[Path]) -> list[str]:
-    """A name for each report: the file's own, numbered where two files share it."""
+    """A name for each report: the file's own, in letters that can be printed, numbered where two
+    files share it."""
     names: list[str] = []
     taken: dict[str, int] = {}  # by name, how often
     for path in files:
-        stem = f"{path.stem}-design" if path.stem.lower() in RESERVED else path.stem
+        stem = plain(path.stem, LONGEST)
+        stem = f"{stem}-design" if stem.lower() in RESERVED else stem
         taken[stem] = taken.get(stem, 0) + 1
         names.append(stem if taken[stem] == 1 else f"{stem}-{taken[stem]}")
     return names
@@ -179,7 +178,7 @@ def _keep(out: Path, done: Done, source: Path) -> Record:
 def _record_of(done: Done, source: Path) -> Record:
     return Record(
         name=done.name,
-        design=source.name,
+        design=plain(source.name, LONGEST),
         digest=done.digest,
         status=done.status,
         exit=done.exit,
@@ -230,8 +229,9 @@ def _on_processes(todo: Mapping[str, Job], workers: int | None) -> Generator[Don
     waiting = deque(todo)
     deaths = Counter[str]()
     held: dict[Future[Done], tuple[str, ProcessPoolExecutor]] = {}  # one job a worker
-    idle = [_worker() for _ in range(workers)]
-    try:
+    with crew(read_no_iris) as start:
+        # of one process each: a death costs the report that it held
+        idle = [start(1) for _ in range(workers)]
         while waiting or held:
             while waiting and idle:
                 name, worker = waiting.popleft(), idle.pop()
@@ -242,7 +242,7 @@ def _on_processes(todo: Mapping[str, Job], workers: int | None) -> Generator[Don
                     done = future.result()
                 except BrokenProcessPool:
                     worker.shutdown(wait=False)
-                    worker = _worker()
+                    worker = start(1)
                     deaths[name] += 1
                     done = _failed(todo[name], "the worker process died")
                 idle.append(worker)
@@ -250,20 +250,6 @@ def _on_processes(todo: Mapping[str, Job], workers: int | None) -> Generator[Don
                     waiting.append(name)
                 else:
                     yield done
-    finally:
-        for worker in [*idle, *(worker for _, worker in held.values())]:
-            worker.shutdown(wait=False, cancel_futures=True)
-
-
-def _worker() -> ProcessPoolExecutor:
-    """A process that makes one report after the other: its death costs the one that it held."""
-    return ProcessPoolExecutor(1, get_context("spawn"), start_worker)
-
-
-def start_worker() -> None:
-    """What a worker does first."""
-    read_no_iris()
-    end_with_parent()
 
 
 def read_no_iris() -> None:
@@ -271,33 +257,6 @@ def read_no_iris() -> None:
     whose grammar takes it a second to compile; no notebook has one."""
     modules: dict[str, Any] = sys.modules
     modules.setdefault("rfc3987_syntax", None)
-
-
-def end_with_parent() -> None:
-    """In a worker: end with the process that started it, however that ended (kill -9 tells nobody);
-    its kernel and its folder go with it, within LEAVES_S, after which SIGALRM ends it: an executor
-    catches the exit that a job was left by, and would wait for the next. Ctrl-C, which goes to all,
-    ends it without a word, and its kernel, which may find its folder gone: faults are in what a job
-    returns."""
-    with open(devnull, "wb") as nowhere:
-        dup2(nowhere.fileno(), 2)  # of standard error
-
-    def leave(*_: Any) -> None:
-        signal.alarm(LEAVES_S)
-        sys.exit(1)
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, leave)
-
-    def watch() -> None:
-        parent = parent_process()
-        if parent is None:
-            return
-        wait([parent.sentinel])
-        signal.alarm(LEAVES_S)
-        kill(getpid(), signal.SIGTERM)
-
-    Thread(target=watch, daemon=True).start()
 
 
 def _failed(job: Job, why: str) -> Done:
