@@ -335,7 +335,11 @@ def _workers(scheduler: str | None, jobs: int | None) -> Iterator[Any]:
 
     with _no_interrupts():
         cluster = distributed.LocalCluster(
-            n_workers=count, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=count,
+            threads_per_worker=1,
+            dashboard_address="127.0.0.1:0",  # any port: another one's cluster has its own
+            scheduler_kwargs={"dashboard": False},
+            silence_logs=50,
         )
     with cluster, distributed.Client(cluster) as client:
         yield client

@@ -16,7 +16,7 @@ from typing import Any
 from scantling.api import DesignLike, designed
 from scantling.base.cells import spreadsheet_cell
 from scantling.base.errors import DesignError, plain
-from scantling.base.files import read_bytes, read_text, too_deep, write_text, write_whole
+from scantling.base.files import read_bytes, read_text, too_deep, utf8, write_text, write_whole
 from scantling.base.json import clean
 from scantling.base.records import record
 from scantling.catalogue.words import Axis
@@ -78,7 +78,7 @@ def jobs_of(source: str, base: DesignLike | None, over: Mapping[str, Iterable[An
         stated = _of_table(path, base)
     elif not path.is_dir():
         design = Design.read(path)
-        stated = iter([_job(source, design, {})])
+        stated = iter([_job(utf8(source).decode(), design, {})])
     else:
         stated = _of_files([str(p) for p in designs_under([path])])
     axes = {field: list(values) for field, values in over.items()}
@@ -108,12 +108,14 @@ def _as_in_a_file(value: Any) -> Any:
     """A value as a design file could have it: what has no such form (a date, bytes) as its text."""
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, Mapping):
-        return {str(name): _as_in_a_file(part) for name, part in value.items()}
+        return {utf8(str(name)).decode(): _as_in_a_file(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_as_in_a_file(part) for part in value]
     if isinstance(value, Decimal):
         return float(value)
-    return value if value is None or isinstance(value, (str, int, float)) else str(value)
+    if value is None or isinstance(value, (int, float)):
+        return value
+    return utf8(str(value)).decode()
 
 
 def _of_files(files: Iterable[str]) -> Iterator[Job]:
@@ -123,11 +125,12 @@ def _of_files(files: Iterable[str]) -> Iterator[Job]:
 
 def _file_job(file: str, varied: Mapping[str, Any]) -> Job:
     """The job of a design file; one that is wrong has its error."""
+    name = utf8(file).decode()
     try:
         design = Design.read(file)
     except DesignError as error:
-        return Job(number=0, name=file, data={}, folder=".", varied=varied, error=str(error))
-    return _job(file, design, varied)
+        return Job(number=0, name=name, data={}, folder=".", varied=varied, error=str(error))
+    return _job(name, design, varied)
 
 
 def _job(name: str, design: Design, varied: Mapping[str, Any]) -> Job:

@@ -83,6 +83,20 @@ def test_a_folder_has_a_row_a_design(tmp_path, file):
     assert [row["verdict"] for row in rows] == ["feasible", "refused"]
 
 
+@pytest.mark.parametrize("table", ["rows.csv", "rows.parquet"])
+def test_a_file_whose_name_is_no_text_has_its_row(tmp_path, file, monkeypatch, table):
+    """Linux keeps names as bytes: what is not UTF-8 reaches Python as half characters."""
+    monkeypatch.chdir(tmp_path)
+    odd = os.fsdecode(b"\xff\xfe.yaml")
+    os.rename(file, odd)
+    assert main(["assess-many", ".", "--over", "cluster.devices=64,128", "-o", table]) == 0
+    rows = many._read_csv(tmp_path / table) if table.endswith("csv") else None
+    rows = rows or many._read_parquet(tmp_path / table)
+    assert [row["design"] for row in rows] == ["\\udcff\\udcfe.yaml"] * 2
+    over = os.fsdecode(b"stack=\xff")
+    assert assess_many(odd, over=dict([over.split("=")]))[0]["verdict"] == "refused"
+
+
 def test_a_run_goes_on_where_it_was_stopped(tmp_path, file, monkeypatch):
     partial = tmp_path / "rows.partial"
     over = {"cluster.devices": [8 * n for n in range(1, 21)]}
