@@ -128,6 +128,44 @@ def test_a_switch_beyond_its_bounds_is_refused_in_a_line(line, allowed, tmp_path
     assert "Traceback" not in refused and refused.rstrip().endswith(f"allowed: {allowed}")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "title: [",
+        "!!python/object/apply:os.system [touch CANARY]",
+        "- a\n- b",
+        "3",
+        "",
+        "title: LitGPT",
+        "title: LitGPT\nsource: its code\nnames: 3",
+        "title: LitGPT\nsource: its code\nplanned: [1]",
+        "title: LitGPT\nsource: its code\noffers: {recompute: none}",
+        "title: LitGPT\nsource: its code\nmxfp8_experts: {fused_norm: 1}",
+        "title: LitGPT\nsource: its code\nhalf_possible: perhaps",
+    ],
+)
+def test_a_stack_that_is_none_is_refused_in_a_line(text, tmp_path):
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "litgpt.yaml").write_text(text)
+    refused = run(tmp_path, "-m", "scantling", "catalogue", "stacks", code=2).stderr
+    assert refused.startswith("scantling: ") and refused.count("\n") == 1
+    assert "litgpt.yaml: " in refused
+
+
+@pytest.mark.parametrize("name", ["accelerators.csv", "stacks/litgpt.yaml"])
+def test_an_extension_that_is_no_file_is_refused_at_once(name, tmp_path):
+    (tmp_path / "stacks").mkdir()
+    os.mkfifo(tmp_path / name)
+    kind = name.split(".")[0].split("/")[0]
+    refused = run(tmp_path, "-m", "scantling", "catalogue", kind, code=2).stderr
+    assert refused.count("\n") == 1 and f"{name}: is not a file" in refused
+
+
+def test_a_folder_of_extensions_that_is_not_there_is_said_in_a_line(tmp_path):
+    said = run(tmp_path / "nosuch", "-m", "scantling", "catalogue", "stacks").stderr
+    assert said == f"scantling: SCANTLING_EXTENSIONS: {tmp_path / 'nosuch'} is not a folder\n"
+
+
 @pytest.mark.slow
 def test_a_constraint_is_a_field_a_row_and_its_formula(tmp_path):
     """A grant of 2 device-years, and a run of 64 devices for some 17 days."""

@@ -36,8 +36,10 @@ def added(name: str, columns: Iterable[str]) -> Rows:
     added = []
     for folder in folders():
         path = folder / name
-        if not path.is_file():
+        if not path.exists():
             continue
+        if not path.is_file():
+            raise CatalogueError(f"{path}: is not a file")
         try:
             with path.open(newline="", encoding="utf-8") as file:
                 rows = list(csv.DictReader(file))

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import yaml
 
-from .errors import DesignError, closest, plain
+from .errors import CatalogueError, DesignError, closest, plain
 from .extensions import added
 from .records import Rows
 
@@ -36,12 +36,16 @@ def csv_rows(path: Path) -> Rows:
 
 
 def yaml_of(path: Path) -> Any:
-    """What a YAML file of the kit holds; one that is written as JSON is read as such, 50 times as
-    fast where YAML has no compiled reader."""
-    text = path.read_text(encoding="utf-8")
-    if text.startswith("{"):
-        return loads(text)
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    """What a YAML file of the kit or of a user's extensions holds; one that is written as JSON is
+    read as such, 50 times as fast where YAML has no compiled reader. Raises CatalogueError for one
+    that is neither."""
+    text = read_text(path, "a YAML file")
+    try:
+        if text.startswith("{"):
+            return loads(text)
+        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (yaml.YAMLError, ValueError, RecursionError) as e:
+        raise CatalogueError(f"{path}: {plain(' '.join(str(e).split()), 200)}") from None
 
 
 @cache
@@ -157,7 +161,7 @@ def _whole(digits: str) -> int | float:
 def write_whole(path: Path, content: bytes, force: bool = True) -> None:
     """Write a file in one step (temporary file, then rename): a reader sees the old one or the new
     one, after a power cut too. Raises OSError."""
-    temporary = path.with_name(f".{path.name[:200]}.{os.urandom(4).hex()}.part")
+    temporary = path.with_name(f".{path.name[:50]}.{os.urandom(4).hex()}.part")
     try:
         with open(temporary, "xb") as f:
             f.write(content)
@@ -171,18 +175,25 @@ def write_whole(path: Path, content: bytes, force: bool = True) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def utf8(text: str) -> bytes:
+    """`text` in UTF-8. What has no place in it, such as a byte of a file name that is no text, is
+    written as its escape, which is JSON's as well."""
+    return text.encode("utf-8", "backslashreplace")
+
+
 def write_text(path: str | Path, text: str, force: bool = False) -> None:
     """Write `text` to `path` in one step (temporary file, then rename; a link keeps pointing where
     it did); refuses to replace a file unless `force`."""
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        path.write_bytes(utf8(text))  # /dev/stdout, a pipe: nothing to replace
+        return
     path = Path(os.path.realpath(path))
     wrong = partial(DesignError, plain(path, 200))
     if path.is_dir():
         raise wrong(problem="is a directory", allowed="the name of a file to write")
-    if path.exists() and not path.is_file():  # /dev/stdout, a pipe: nothing to replace
-        path.write_text(text, encoding="utf-8")
-        return
     try:
-        write_whole(path, text.encode("utf-8"), force)
+        write_whole(path, utf8(text), force)
     except FileExistsError:
         raise wrong(
             problem="exists already", allowed="a new file name, or --force to replace it"

@@ -11,7 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...base.errors import CatalogueError, DesignError, closest
+from pydantic import TypeAdapter, ValidationError
+
+from ...base.errors import CatalogueError, DesignError, closest, show_value
 from ...base.extensions import files
 from ...base.files import csv_rows, yaml_of
 from ...base.records import Lines, record
@@ -27,6 +29,7 @@ from ..words import (
     SHARDINGS,
 )
 
+SHIPPED = HERE / "stacks"
 GENERIC = "generic"  # the file of the stack that stands in where none, or an unknown one, is named
 Word = str | float | bool  # what a field of a design says
 
@@ -185,10 +188,30 @@ def _beyond(values: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {value}; allowed: a number from {low:g} to {high:g}"
 
 
+def _misfits(path: Path, values: object) -> dict[str, bool]:
+    """What is of another kind in a user's file than its field, and whether a number is wanted."""
+    stated = {"name": path.stem, **values} if isinstance(values, dict) else values
+    try:
+        TypeAdapter(Stack).validate_python(stated)
+    except ValidationError as e:
+        found = {}
+        for each in e.errors():
+            where = ".".join(map(str, each["loc"])) or "a stack"
+            problem = f"{where}: {show_value(each['input'])} ({each['msg']})"
+            found[problem] = each["type"].startswith(("int", "float"))
+        return found
+    return {}
+
+
 def _read(path: Path) -> Stack:
-    """The stack of a file. Raises CatalogueError for a field that no stack has, a word that its
-    field does not know, and a number beyond the bounds of its switch."""
+    """The stack of a file. Raises CatalogueError for a field that no stack has, a value of another
+    kind than its field's, a word that its field does not know, and a number beyond the bounds of
+    its switch."""
     values: dict[str, Any] = yaml_of(path)
+    misfits = {} if path.parent == SHIPPED else _misfits(path, values)
+    for problem, of_number in misfits.items():
+        if not of_number:  # of those there are rules
+            raise CatalogueError(f"{path}: {problem}")
     for name in values:
         if name not in _FIELDS:
             raise CatalogueError(f"{path.name}: a stack has no field {name}")
@@ -198,6 +221,8 @@ def _read(path: Path) -> Stack:
             raise CatalogueError(f"{path.name}: {name} knows no {word}; nearest: {nearest}")
     for problem in _beyond(values):
         raise CatalogueError(f"{path.name}: {problem}")
+    for problem in misfits:
+        raise CatalogueError(f"{path}: {problem}")
     recipes = values.get("mxfp8_experts", {}).items()
     return Stack(
         name=path.stem,
