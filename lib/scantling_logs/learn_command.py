@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import click
 from scantling.base.console import console, print_json, tell
 from scantling.base.errors import DesignError
+from scantling.cli.common import check_new
 from scantling.cli.options import PATH
 from scantling.cli.tables import print_table
 from scantling.design.design import Design
@@ -49,6 +50,8 @@ def learn(
     tables of runs, nccl-tests and files of `scantling measure` among them. A design.yaml in a
     folder of logs is the design of their runs.
     """
+    if output:
+        check_new(output, True, [*logs, *([design] if design else [])])
     read = Read([], [], [])
     for path in filter(is_table, logs):
         add_table(read, path, as_json)

@@ -582,6 +582,41 @@ def test_a_closed_pipe_is_no_error():
         assert (p.stdout, p.stderr) == ("1\n", ""), command
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "search {} --csv {}",
+        "candidates {} -o {}",
+        "compare {} {} -o {}",
+        "predict {} -o {}",
+        "predict --template {} -o {}",
+        "validate {} --json {}",
+        "check {} --junit {}",
+        "trace {} --force -o {}",
+        "learn {} -o {}",
+    ],
+)
+def test_what_is_read_is_never_written_over(call, tmp_path, capsys):
+    """Under another name of the same file either."""
+    path = tmp_path / "mine.yaml"
+    path.write_text("what somebody typed\n")
+    name = tmp_path / "link.yaml"
+    name.symlink_to(path)
+    words = call.split()
+    last = len(words) - words[::-1].index("{}") - 1
+    words = [str(name) if i == last else w.format(path) for i, w in enumerate(words)]
+    assert main(words) == 2
+    assert "is a file of this call already; allowed: another file name" in capsys.readouterr().err
+    assert path.read_text() == "what somebody typed\n"
+
+
+def test_a_closed_input_is_an_empty_one():
+    command = f"{sys.executable} -m scantling design - <&-"
+    p = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (p.returncode, p.stdout) == (2, "")
+    assert p.stderr.startswith("scantling: -: the file is empty")
+
+
 def test_output_is_strict_json(capsys):
     import numpy as np
 

@@ -2,16 +2,20 @@
 
 Exit codes: 0 feasible or done; 3 a stated constraint is violated; 4 impossible; 2 the file or the
 call is wrong, with one line on stderr;
-130 stopped by Ctrl-C; 1 whoever read the output (head, less) has gone.
+130 stopped by Ctrl-C, 143 and 129 by SIGTERM and SIGHUP; 1 whoever read the output (head, less)
+has gone.
 """
 
 import gc
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import EntryPoint
 from io import TextIOWrapper
+from threading import current_thread, main_thread
 from typing import Any
 
 import click
@@ -152,7 +156,8 @@ def main(argv: list[str] | None = None) -> int:
     gc.set_threshold(OBJECTS)
     _steady_streams()
     try:
-        code: int | None = cli.main(args=argv, prog_name="scantling", standalone_mode=False)
+        with _orderly_end(), _plain_warnings():
+            code: int | None = cli.main(args=argv, prog_name="scantling", standalone_mode=False)
         sys.stdout.flush()
         return code or 0
     except DesignError as e:
@@ -177,9 +182,32 @@ def main(argv: list[str] | None = None) -> int:
         return _fail(f"{plain(e.filename or 'output', 200)}: {e.strerror or e}")
 
 
+@contextmanager
+def _orderly_end() -> Iterator[None]:
+    """Inside, a signal that ends the program first ends what the command began: files half written,
+    folders of its own, processes. A program that hears them itself, or ignores them, goes on so."""
+
+    def end(number: int, _: object) -> None:
+        raise SystemExit(128 + number)
+
+    mine: list[signal.Signals] = []
+    if current_thread() is main_thread():
+        numbers = (signal.SIGTERM, signal.SIGHUP)
+        mine = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in mine:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def _steady_streams() -> None:
-    """Streams that can be written to: one that the caller closed drops what it gets, and one whose
-    encoding lacks a character prints a mark in its place."""
+    """Streams that can be used: one that the caller closed is empty, or drops what it gets, and one
+    whose encoding lacks a character prints a mark in its place."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull)
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")
     if sys.stderr is None:
@@ -187,6 +215,22 @@ def _steady_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Inside, a warning to the user is a line of the program; one to its authors says where."""
+    usual = warnings.showwarning
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if issubclass(category, UserWarning):
+            tell(str(message))
+        else:
+            usual(message, category, *where, **more)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def _silence() -> None:

@@ -29,8 +29,10 @@ from .bar import Bar
 
 def check_new(output: str, force: bool, read: Iterable[str | Path] = ()) -> None:
     """Refuse, before any work is done, to replace a file unless `force`, one that is read or
-    written beside it at all, and to write where there is no folder."""
+    written beside it at all, and to write where there is no folder, or to a file called -."""
     wrong = partial(DesignError, plain(output, 200))
+    if output == "-":
+        raise wrong(problem="names no file", allowed="a file, or /dev/stdout to print it")
     if Path(output).exists() and not force:
         raise wrong(problem="exists already", allowed="a new file name, or --force to replace it")
     path = realpath(output)

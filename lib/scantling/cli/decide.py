@@ -26,7 +26,7 @@ from ..plans.plan_names import short
 from ..verdict.assess import assess
 from ..verdict.verdicts import VERDICTS
 from . import texts
-from .common import EXIT, count_on_stderr, on_scheduler, possible, read
+from .common import EXIT, check_new, count_on_stderr, on_scheduler, possible, read
 from .options import FILE, JSON, PATH
 from .tables import print_rows
 
@@ -78,6 +78,8 @@ def candidates(file: str, output: str | None, top: int, measured: str | None) ->
     """List plans of FILE that differ in kind, for a short measured sweep; with --measured, say what
     the sweep showed."""
 
+    if output:
+        check_new(output, True, [file, *([measured] if measured else [])])
     a = possible(file)
     out = console()
     search = a.chosen.search

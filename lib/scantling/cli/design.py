@@ -13,7 +13,7 @@ from ..base.console import console, print_json
 from ..base.files import write_text
 from ..base.plugins import function
 from ..verdict.result import Result
-from .common import EXIT, assessment_of, named, possible, posttrained
+from .common import EXIT, assessment_of, check_new, named, possible, posttrained
 from .options import FILE, JSON, PATH
 from .summary import endurance, full, summary
 from .tables import print_table
@@ -89,6 +89,8 @@ def compare(files: Sequence[str], as_json: bool, markdown: bool, output: str | N
 
     Ends with the worst of the designs: 4 impossible, 3 a constraint violated, 0; 2 a wrong file.
     """
+    if output:
+        check_new(output, True, files)
     names = side_by_side(assessment_of(file) for file in files)
     if output:
         write_text(

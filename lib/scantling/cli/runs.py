@@ -19,7 +19,7 @@ from ..runs.predict import COUNTS, predicted_columns
 from ..runs.read import named_table, unread_columns
 from ..runs.run_columns import template
 from ..runs.run_table import to_csv
-from .common import possible
+from .common import check_new, possible
 from .options import PATH
 from .tables import print_rows
 
@@ -45,6 +45,7 @@ def predict(runs_csv: str | None, output: str, as_template: bool, calibration: s
 
     A table of fine-tuning or policy training is known by its columns.
     """
+    check_new(output, True, [path for path in (runs_csv, calibration) if path])
     if as_template:
         rows = plan_rows(possible(runs_csv)) if runs_csv else []
         write_text(output, template(rows), force=True)
@@ -78,6 +79,8 @@ def predict(runs_csv: str | None, output: str, as_template: bool, calibration: s
 def validate(runs_csv: str, as_json: str | None) -> None:
     """Predict RUNS_CSV and compare with what was measured, by source, accelerator and stack."""
     need_pandas("validate")
+    if as_json:
+        check_new(as_json, True, [runs_csv])
     table = named_table(runs_csv)
     if not any(table.numbers("measured_tokens_per_s_per_device") > 0):
         raise DesignError(

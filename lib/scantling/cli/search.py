@@ -21,7 +21,7 @@ from ..plans.leaderboard import plan_columns
 from ..plans.prepare import prepare
 from ..plans.space import SPACES
 from .bar import Bar
-from .common import EXIT, assessment_of, named, on_scheduler, possible, posttrained, read
+from .common import EXIT, assessment_of, check_new, named, on_scheduler, possible, posttrained, read
 from .decide import axes_of
 from .options import FILE, JSON, PATH
 from .tables import print_table
@@ -91,6 +91,8 @@ def search(
         tuned = posttrained(file, as_json)
         if tuned is not None:
             return tuned
+    if csv_file:
+        check_new(csv_file, True, [file])
     a = assessment_of(file) if over else possible(file, as_json)
     if progress is None:
         progress = space == "wide" or bool(over) or bool(scheduler)
