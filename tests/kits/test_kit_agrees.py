@@ -9,6 +9,8 @@ from scantling.cli import texts
 from scantling_kits.budget import budget
 from scantling_kits.expressible import express
 from scantling_kits.frameworks import FRAMEWORKS
+from scantling_kits.launched import launch_plan
+from scantling_kits.misfits import hard_gaps
 from scantling_kits.preview import kit_gaps
 
 DESIGNS = sorted((Path(__file__).parents[2] / "gallery/designs").glob("*.yaml"))
@@ -56,3 +58,44 @@ def test_a_kit_leads_with_the_days_and_dollars_of_its_design(phases):
     assert texts.run(one.as_dict(advice=False)).startswith(f"likely {said.partition(', for')[0]}")
     assert ("for all 2 phases" in said) == (phases == 2)
     assert "undisturbed by risks" in " ".join(rows)
+
+
+# stack, model, chip, devices, and what else job, plan and cluster say: where the fastest plan of
+# all has no words in the kit
+WRITTEN = [
+    ("megatron-core", "qwen3-235b-a22b", "b200-sxm", 1536, {"global_batch": 3072}, {}, {}),
+    ("megatron-core", "qwen3-32b", "h100-sxm", 768, {"seq_len": 16384}, {}, {}),
+    (
+        "megatron-core",
+        "gpt-oss-120b",
+        "b200-sxm",
+        1536,
+        {"precision": "nvfp4", "global_batch": 3072, "seq_len": 4096},
+        {"keep_16bit": {"first": 4, "last": 8}},
+        {},
+    ),
+    ("megatron-core", "llama-3.1-70b", "h200-sxm", 256, {"optimizer": "muon"}, {}, {}),
+    ("megatron-core", "qwen3-235b-a22b", "gb200-nvl72", 288, {}, {}, {"sites": 2}),
+    ("torchtitan", "llama-3.1-8b", "b200-sxm", 1024, {"global_batch": 1920}, {}, {"sites": 2}),
+    ("torchtitan", "qwen3-30b-a3b", "h100-sxm", 96, {"global_batch": 768}, {}, {}),
+    ("maxtext", "qwen3-30b-a3b", "tpu-v5p", 96, {"global_batch": 768}, {}, {}),
+    ("pytorch-fsdp", "mixtral-8x7b", "h100-sxm", 96, {"global_batch": 4000}, {}, {}),
+    ("hf-trainer", "mixtral-8x7b", "h200-sxm", 256, {}, {}, {}),
+]
+
+
+@pytest.mark.parametrize("row", WRITTEN, ids=lambda row: f"{row[0]} {row[1]}")
+def test_a_search_under_a_stack_finds_a_plan_that_its_kit_writes(row):
+    name, model, chip, devices, job, plan, cluster = row
+    far = {"site_rtt_ms": 5} if cluster else {}
+    data = {
+        "model": model,
+        "cluster": {"accelerator": chip, "devices": devices, **cluster, **far},
+        "stack": name,
+        "job": {"tokens": 1e12, "seq_len": 8192, "global_batch": 512, **job},
+        "plan": plan,
+    }
+    one = sc.assess(sc.Design.from_data(data))
+    assert one.fits
+    launch = launch_plan(one, FRAMEWORKS[stack(name).kit], "torchrun", one.resolved.main)
+    assert [gap for gap in hard_gaps(launch) if gap.field in launch.plan.as_dict()] == []

@@ -56,7 +56,7 @@ def test_without_the_stack_the_same_plan_is_lawful(stack, plan, job, words):
 def test_every_plan_that_is_searched_keeps_the_laws_of_its_stack(stack, model):
     a = assess(design(stack, {}, model=model))
     search = a.chosen.search
-    run = Run(a.resolved.model, a.chosen.phase)
+    run = Run(a.resolved.model, a.chosen.phase, a.resolved.cluster)
     columns = {
         name: np.broadcast_to(np.asarray(value), search.plan.tp.shape)
         for name, value in vars(search.plan).items()

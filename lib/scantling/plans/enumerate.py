@@ -25,7 +25,7 @@ from ..physics.pipeline import RULES, SCHEDULES, Division
 from .laws import Law, Setting, Stage, laws_of, setting_of
 from .plan_names import CODED
 from .space import DEFAULT, Space
-from .stack_laws import Run, laws_of_stack
+from .stack_laws import Run, allowed, laws_of_stack
 
 ANY = -1  # of `under`: any schedule may follow
 FEW_DIVISORS = 3  # of a global batch (a prime, its square), with no more of which each is tried
@@ -144,8 +144,7 @@ def enumerate_plans(
 def _of_stack(c: Columns, q: Question) -> Columns:
     """The rows that keep the laws of the space's stack."""
     for law in laws_of_stack(q.space.stack):
-        n = len(c["tp"])
-        c = keep(c, np.broadcast_to(law.holds(c, Run(q.model, q.phase)), n))
+        c = keep(c, allowed(law, c, Run(q.model, q.phase, q.cluster), q.pins))
         field = f"plan.{law.field}"
         c = _some(c, field, pin(q.pins, law.field), f"{law.text} ({law.source})")
     return c

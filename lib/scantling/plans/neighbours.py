@@ -26,7 +26,7 @@ from .enumerate import (
     stacked,
 )
 from .laws import LAWS, all_hold
-from .stack_laws import Run, laws_of_stack
+from .stack_laws import Run, allowed, among_offers, laws_of_stack
 
 ONE_STAGE = SCHEDULES[Schedule.ONE_F_ONE_B].code
 FAR = 2  # times as many ranks of an axis as a plan has, or as few, that its neighbours have
@@ -34,6 +34,7 @@ MANY_STAGES = 16  # to so many every number of stages is in the space
 NEAR_DEPTH = 4 / 3  # times as many stages as a plan has, or as few, that are tried beyond
 FIRST = 4  # rows that they are tried of
 EXPERT_RANKS = 256
+_PINNED_AS = {"recompute_share": "recompute_layers"}  # where an axis has another name as a pin
 LEAST = 1e-9  # share of a layer by which a product of shares may miss a whole number
 
 
@@ -313,6 +314,12 @@ def _lawful(c: Columns, q: Question) -> Array:
     lawful &= (c["sharding"] != HSDP) | grouped
     if q.pins.get("grad_accum") is not None:
         lawful &= m == q.pins["grad_accum"]
+    open_axes = {
+        axis: some
+        for axis, some in q.space.offers
+        if pin(q.pins, _PINNED_AS.get(axis, axis)) is None
+    }
+    lawful &= among_offers(open_axes, c)
     for law in laws_of_stack(q.space.stack):
-        lawful &= law.holds(c, Run(q.model, q.phase))
+        lawful &= allowed(law, c, Run(q.model, q.phase, q.cluster), q.pins)
     return lawful

@@ -84,6 +84,8 @@ class Space:
     min_chunk: int = MIN_CHUNK  # tokens of a sequence that a context-parallel rank keeps, at least
     gathered_chunks: bool = False  # sharded weights beside interleaved chunks, where none is pinned
     stack: str = ""  # whose laws plans keep
+    # axis -> the values that the stack, or the framework of a kit, has
+    offers: tuple[tuple[str, tuple[Any, ...]], ...] = ()
 
 
 DEFAULT = Space()
@@ -200,7 +202,7 @@ def offered(space: Space, resolved: Resolved, own_stack: bool = True) -> Space:
     values: dict[str, Any] = {
         axis: _offered_values(space, axis, values) for axis, values in offers.items()
     }
-    return replace(space, **values, stack=named or "")
+    return replace(space, **values, stack=named or "", offers=tuple(offers.items()))
 
 
 def more_cp(resolved: Resolved, phase: Phase, own_stack: bool) -> list[Space]:

@@ -16,8 +16,20 @@ from ..catalogue.load import of_rows
 from ..catalogue.models.shape import Model
 from ..catalogue.stacks import Stack, stack, stacks
 from ..catalogue.words import Precision, RecomputeModule
-from ..design.resolved import Phase
-from ..physics.cases import FULL, HOST_ALL, HOST_STATES, ZERO1, ZERO2, ZERO3, Plan, accumulated
+from ..design.cluster import Cluster
+from ..design.pins import Pins
+from ..design.resolved import Offered, Phase
+from ..physics.cases import (
+    FULL,
+    HOST_ALL,
+    HOST_STATES,
+    HSDP,
+    ZERO1,
+    ZERO2,
+    ZERO3,
+    Plan,
+    accumulated,
+)
 from ..physics.gather import Situation
 from ..physics.recompute import bits_of
 from .laws import Columns, either
@@ -43,6 +55,7 @@ class Run(NamedTuple):
 
     model: Model
     phase: Phase
+    cluster: Cluster
 
 
 Test = Callable[[Columns, Run], Array]  # true where plans keep a law
@@ -58,6 +71,8 @@ class StackLaw:
     text: str
     source: str
     holds: Test
+    # of its launch kit as written: the search keeps it, and what is pinned may break it
+    of_kit: bool = False
 
 
 def whole_key_heads(c: Columns, s: Run) -> Array:
@@ -117,13 +132,71 @@ def sequence_parallel_experts(c: Columns, s: Run) -> Array:
 
 
 def sharded_weights_in_one_part(c: Columns, s: Run) -> Array:
-    """Sharded weights do not combine with interleaved chunks."""
-    return either(c["sharding"] < ZERO3, c["vpp"] == 1)
+    """Sharded gradients and weights do not combine with interleaved chunks."""
+    return either(c["sharding"] < ZERO2, c["vpp"] == 1)
 
 
 def one_etp_under_fsdp(c: Columns, s: Run) -> Array:
-    """Experts are whole under sharded weights."""
-    return either(c["sharding"] < ZERO3, c["etp"] == 1)
+    """Experts are whole under sharded gradients and weights."""
+    return either(c["sharding"] < ZERO2, c["etp"] == 1)
+
+
+def same_layers_a_chunk(c: Columns, s: Run) -> Array:
+    """Every virtual chunk of a stage repeats as many layers, or all."""
+    stage_layers = -(-s.model.layers // np.asarray(c["pp"]).astype(np.int64))
+    again = np.round(c["recompute_share"] * stage_layers).astype(np.int64)
+    return either(c["recompute"] != FULL, again >= stage_layers, again % c["vpp"] == 0)
+
+
+def whole_matrices(c: Columns, s: Run) -> Array:
+    """Muon works on whole matrices: weights and gradients are not sharded, its states stay on the
+    device."""
+    held = (c["sharding"] < ZERO2) & (c["offload"] == 0)
+    return np.asarray(held | (s.phase.optimizer != "muon"))
+
+
+def states_of_the_distributed_optimizer(c: Columns, s: Run) -> Array:
+    """Adam's states on the hosts, or in 16 bit, are shared out."""
+    plain = (c["offload"] == 0) & (s.phase.optimizer != "adamw-bf16")
+    return either(c["sharding"] >= ZERO1, c["dp"] * c["cp"] == 1, plain)
+
+
+def kept_layers_in_a_stage(c: Columns, s: Run) -> Array:
+    """The layers of one end that stay in 16 bit lie in one stage."""
+    most = max(s.phase.kept_16bit or (0, 0))
+    return np.asarray(c["pp"] * most <= s.model.layers)
+
+
+def states_inside_a_site(c: Columns, s: Run) -> Array:
+    """What is sharded over all data-parallel ranks has one site."""
+    spread = ZERO1 if s.phase.optimizer == "muon" else ZERO2
+    return np.asarray((c["sharding"] < spread) | (s.cluster.sites == 1))
+
+
+def stages_inside_a_site(c: Columns, s: Run) -> Array:
+    """Stages, outermost in the mesh, have one site."""
+    return np.asarray((c["pp"] == 1) | (s.cluster.sites == 1))
+
+
+def whole_context_groups(c: Columns, s: Run) -> Array:
+    """A group of shards holds whole groups of context parallelism."""
+    return either(c["sharding"] != HSDP, c["shard_group"] % c["cp"] == 0)
+
+
+def experts_inside_a_copy(c: Columns, s: Run) -> Array:
+    """Expert ranks divide those that share one copy."""
+    return np.asarray(_of_a_copy(c) * c["tp"] % c["ep"] == 0)
+
+
+def experts_beside_tensors(c: Columns, s: Run) -> Array:
+    """Expert ranks divide the data-parallel ones that share one copy."""
+    return np.asarray(_of_a_copy(c) // c["cp"] % c["ep"] == 0)
+
+
+def _of_a_copy(c: Columns) -> Array:
+    """Ranks of data and context parallelism that share one copy."""
+    alone = np.where(c["sharding"] == 0, c["cp"], c["dp"] * c["cp"])
+    return np.where(c["sharding"] == HSDP, c["shard_group"], alone).astype(np.int64)
 
 
 def expert_axis_is_tensor_axis(c: Columns, s: Run) -> Array:
@@ -146,8 +219,13 @@ def widths_of_8_bit(c: Columns, s: Run) -> Array:
     return np.asarray(s.model.ffn_hidden % (c["tp"] * block) == 0)
 
 
-def _law(field: str, reads: Lines, text: str, source: str, holds: Test) -> StackLaw:
-    return StackLaw(field=field, reads=frozenset(reads), text=text, source=source, holds=holds)
+def _law(
+    field: str, reads: Lines, text: str, source: str, holds: Test, of_kit: bool = False
+) -> StackLaw:
+    columns = frozenset(reads)
+    return StackLaw(
+        field=field, reads=columns, text=text, source=source, holds=holds, of_kit=of_kit
+    )
 
 
 STACK_LAWS = (
@@ -217,14 +295,14 @@ STACK_LAWS = (
     _law(
         "sharding",
         ("vpp", "sharding"),
-        "zero3 and hsdp do not combine with interleaved chunks",
+        "zero2, zero3 and hsdp do not combine with interleaved chunks",
         f"{MEGATRON}: Megatron-FSDP refuses virtual stages",
         sharded_weights_in_one_part,
     ),
     _law(
         "etp",
         ("etp", "sharding"),
-        "etp is 1 under zero3 and hsdp",
+        "etp is 1 under zero2, zero3 and hsdp",
         f"{MEGATRON}: Megatron-FSDP",
         one_etp_under_fsdp,
     ),
@@ -250,6 +328,79 @@ STACK_LAWS = (
         f"Transformer Engine 2 as {MEGATRON} takes it, torchao as {TITAN} does",
         widths_of_8_bit,
     ),
+    _law(
+        "recompute_layers",
+        ("recompute", "recompute_share", "pp", "vpp"),
+        "every virtual chunk repeats as many layers of a stage, or all",
+        f"{MEGATRON}: --recompute-num-layers is of each virtual stage",
+        same_layers_a_chunk,
+        of_kit=True,
+    ),
+    _law(
+        "sharding",
+        ("sharding", "offload"),
+        "Muon's weights and gradients are whole, and its states stay on the device",
+        f"{MEGATRON}: its layer-wise distributed optimizer; Megatron-FSDP and "
+        "--optimizer-cpu-offload refuse Muon",
+        whole_matrices,
+        of_kit=True,
+    ),
+    _law(
+        "sharding",
+        ("dp", "cp", "sharding", "offload"),
+        "states on the hosts, or in 16 bit, are shared from zero1 on",
+        f"{MEGATRON}: options of --use-distributed-optimizer",
+        states_of_the_distributed_optimizer,
+        of_kit=True,
+    ),
+    _law(
+        "pp",
+        ("pp",),
+        "layers of one end that stay in 16 bit lie in one stage",
+        f"{MEGATRON}, transformer_config.py: num_layers_at_start_in_bf16",
+        kept_layers_in_a_stage,
+        of_kit=True,
+    ),
+    _law(
+        "sharding",
+        ("sharding",),
+        "states that all data-parallel ranks share have one site",
+        f"{MEGATRON}: Megatron-FSDP and Muon as its kit writes them",
+        states_inside_a_site,
+        of_kit=True,
+    ),
+    _law(
+        "pp",
+        ("pp",),
+        "stages have one site",
+        f"{TITAN}: stages are outermost in its mesh",
+        stages_inside_a_site,
+        of_kit=True,
+    ),
+    _law(
+        "shard_group",
+        ("cp", "sharding", "shard_group"),
+        "a shard group holds whole context groups",
+        f"{TITAN}: the mesh folds cp into the shard axis; {MAXTEXT}: its fsdp axis is beside cp",
+        whole_context_groups,
+        of_kit=True,
+    ),
+    _law(
+        "ep",
+        ("tp", "cp", "dp", "ep", "sharding", "shard_group"),
+        "expert ranks divide those that share one copy",
+        f"{TITAN}: its expert mesh is laid over the shard, context and tensor axes",
+        experts_inside_a_copy,
+        of_kit=True,
+    ),
+    _law(
+        "ep",
+        ("cp", "dp", "ep", "sharding", "shard_group"),
+        "expert ranks divide the data-parallel ones that share one copy",
+        f"{MAXTEXT}: the expert axis is taken out of the fsdp axis",
+        experts_beside_tensors,
+        of_kit=True,
+    ),
 )
 
 
@@ -270,6 +421,16 @@ def laws_of_stack(name: str | None) -> tuple[StackLaw, ...]:
     return tuple(_BY_NAME[law] for law in names)
 
 
+def allowed(law: StackLaw, c: Columns, run: Run, pins: Pins) -> Array:
+    """Where some plans keep a law; everywhere where none does that the pins leave and it is of a
+    launch kit alone."""
+    keeps = np.broadcast_to(law.holds(c, run), np.shape(c["tp"]))
+    stated = any(name in pins for name in (law.field, *law.reads))
+    if law.of_kit and stated and not keeps.any():
+        return np.ones_like(keeps)
+    return keeps
+
+
 def runs_on(plan: Plan, situation: Situation) -> list[Stack]:
     """Stacks with a launch kit for a design's chips whose laws one plan keeps and that offer its
     values."""
@@ -280,27 +441,27 @@ def run_by(plan: Plan, situation: Situation) -> dict[str, Array]:
     """Whether each stack with a launch kit for a design's chips would run some plans as they are:
     its laws are kept and every value is offered. {stack: bool [plans]}"""
     resolved = situation.resolved
-    run = Run(resolved.model, situation.phase)
+    run = Run(resolved.model, situation.phase, resolved.cluster)
     columns = {name: np.asarray(value).astype(np.int64) for name, value in vars(plan).items()}
     columns["recompute_share"] = np.asarray(plan.recompute_share, float)
     vendor = family(resolved.cluster.accelerator.family).vendor_stack
     out = {}
     for one in stacks().values():
         if one.kit and vendor in one.chips.split():
-            runs = offered_by(one, columns)
+            runs = among_offers(one.offers, columns)
+            if not one.offers.get("recompute_modules"):
+                runs = runs & (columns["modules"] == 0)
             for law in laws_of_stack(one.name):
                 runs = runs & law.holds(columns, run)
             out[one.name] = runs
     return out
 
 
-def offered_by(one: Stack, c: Columns) -> Array:
-    """Whether a stack offers every value of some plans; sets of modules only where it names some.
+def among_offers(offers: Mapping[str, Offered], c: Columns) -> Array:
+    """Whether every value of some plans is among those that are offered, sets of modules apart.
     bool [plans]"""
     runs = np.ones(np.shape(c["tp"]), bool)
-    if not one.offers.get("recompute_modules"):
-        runs = runs & (c["modules"] == 0)
-    for axis, values in one.offers.items():
+    for axis, values in offers.items():
         if axis == "recompute_share":
             runs = runs & either(c["recompute"] != FULL, among(c[axis], values))
         elif axis in c and axis != "recompute_modules":
