@@ -307,7 +307,7 @@ def test_writing_leaves_links_and_devices_what_they_are(write, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     reader = subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE, text=True)
     write_text(tmp_path / "pipe", "new", force=True)
-    assert reader.communicate(timeout=20)[0] == "new"
+    assert reader.communicate(timeout=600)[0] == "new"
     assert (tmp_path / "pipe").is_fifo()
 
 
@@ -562,6 +562,10 @@ def test_a_plugged_in_command(monkeypatch, capsys, tmp_path):
         "scantling: lost: needs no_such_package, which is not installed; allowed: "
         "pip install 'scantling[desk]'\n"
     )
+    assert main(["lost", "file.yaml", "--to", "x", "--help"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("Usage: scantling lost") and said.err == ""
+    assert "It needs no_such_package, which is not installed: pip install" in said.out
 
 
 def test_a_closed_pipe_is_no_error():

@@ -87,7 +87,10 @@ class Commands(click.Group):
         entry = _commands().get(name)
         if entry is None:
             return None
-        command = plugins.load(entry)
+        try:
+            command = plugins.load(entry)
+        except DesignError as missing:
+            return _lacking(entry, missing)
         return command if isinstance(command, click.Command) else _foreign(name, command)
 
     def resolve_command(
@@ -114,6 +117,22 @@ class Commands(click.Group):
                 formatter.write(f"\n{question}\n")
                 with formatter.indentation():
                     formatter.write_dl(rows)
+
+
+def _lacking(entry: EntryPoint, missing: DesignError) -> click.Command:
+    """A command whose packages are not installed: it says what it would do, and what it needs."""
+    needs = f"It {missing.problem}: {missing.allowed}"
+
+    @click.command(
+        entry.name,
+        context_settings={"ignore_unknown_options": True},
+        help=f"{plugins.summary(entry)}\n\n{needs}",
+    )
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def run(arguments: Sequence[str]) -> None:
+        raise missing
+
+    return run
 
 
 def _foreign(name: str, function: Any) -> click.Command:
