@@ -258,6 +258,22 @@ def test_the_biggest_micro_batch_is_no_smaller_than_the_plans_own():
     assert best is not None and best["micro_batch"] >= assess(d).plan["micro_batch"]
 
 
+def test_the_longest_sequence_is_no_shorter_than_that_of_a_design_which_keeps_its_deadline():
+    """A batch keeps its sequences: with short ones a step is small, and the deadline is missed."""
+    d = Design.from_data(
+        {
+            "model": {"size": 34e9},
+            "cluster": {"accelerator": "mi355x", "devices": 1024},
+            "job": {"tokens": 2e12, "seq_len": 32768, "precision": "fp8"},
+            "stack": "nanotron",
+            "constraints": {"deadline_days": 45},
+        }
+    )
+    assert assess(d).met
+    best = extremes.longest_sequence(d)
+    assert best is not None and best["seq_len"] >= 32768
+
+
 @pytest.mark.slow
 def test_the_largest_model_of_a_machine_that_is_too_large_for_a_small_one():
     d = Design.from_data(MIXTURE)

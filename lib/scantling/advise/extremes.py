@@ -82,20 +82,23 @@ def _too_little(after: Assessment | None) -> bool:
     return after is None or (after.fits and after.verdict == "impractical")
 
 
-def _most(at: Callable[[int], Assessment | None], step: int, limit: int) -> int:
+def _most(at: Callable[[int], Assessment | None], step: int, limit: int, own: float) -> int:
     """The largest multiple of step up to limit whose design is allowed, 0 where none is; what is
-    allowed is assumed to be one stretch, below which the machine has too little to do."""
-    least, past = 1, limit // step
-    while least <= past and _too_little(at(least * step)):
-        least *= 2
-    if least > past or not _allowed(at(least * step)):
-        return 0
+    allowed is assumed to be one stretch: around the design's own value, else above those that give
+    the machine too little to do."""
+    least, past = max(int(own // step), 1), limit // step
+    if not _allowed(at(least * step)):
+        least = 1
+        while least <= past and _too_little(at(least * step)):
+            least *= 2
+        if least > past or not _allowed(at(least * step)):
+            return 0
     return step * (_first(lambda n: n > past or not _allowed(at(n * step)), least) - 1)
 
 
 def longest_sequence(design: Design) -> Answer | None:
     """Longest sequence [tokens, a multiple of 1,024] that fits and misses no
-    constraint: {seq_len, ...} as `_answer`; None where not even 1,024 is one.
+    constraint: {seq_len, ...} as `_answer`; None where there is none.
 
     Today's degrees (tp, pp, dp, ep, sharding) are kept; cp, recompute and micro-batch follow. The
     global batch keeps its sequences.
@@ -113,7 +116,7 @@ def longest_sequence(design: Design) -> Answer | None:
     def at(seq_len: int) -> Assessment | None:
         return changed(design, same | {f"{job}.seq_len": seq_len})
 
-    best = _most(at, 1024, LONGEST)
+    best = _most(at, 1024, LONGEST, now.resolved.phases[now.resolved.main].seq_len)
     more = best + 1024
     bound = f"at {more:,} tokens: {_stopped_by(at(more))}"
     return _answer(at(best), "seq_len", best, bound) if best else None
@@ -228,11 +231,12 @@ def largest_model(design: Design) -> Answer | None:
     `_answer`.
 
     The shape follows the kit's rule for a size (three digits are meant); everything else of the
-    design is kept, pins of the plan are not. None where not even 100M fits. Raises ValueError for a
+    design is kept, pins of the plan are not. None where no size is allowed. Raises ValueError for a
     deadline or a budget without tokens: how large a model may be in that time is then a question of
     tokens (`within_budget_of_compute`).
     """
-    resolved = assess(design).resolved
+    now = assess(design)
+    resolved = now.resolved
     counted = [phase.tokens for phase in resolved.phases]
     tokens = None if None in counted else sum(n for n in counted if n is not None)
     of_runs = [field for field, row in CONSTRAINTS.items() if row.promise is not None]
@@ -248,7 +252,7 @@ def largest_model(design: Design) -> Answer | None:
     def at(millions: int) -> Assessment | None:
         return changed(design, design.freed | {"model": {"size": millions * 1e6} | kind})
 
-    millions = _most(at, MODEL_STEP, LARGEST_MODEL)
+    millions = _most(at, MODEL_STEP, LARGEST_MODEL, float(now.resolved.params.total) / 1e6)
     best = at(millions) if millions else None
     if best is None:
         return None
@@ -281,7 +285,7 @@ def within_budget_of_compute(design: Design) -> Answer:
         size, tokens = compute_optimal(parts * part, LAW)
         return _dense(now, float(size), float(tokens), kept=True)
 
-    best = _most(at, 1, 9999)
+    best = _most(at, 1, 9999, 1)
     if not best:
         raise ValueError(f"no model of least loss for this machine: {_stopped_by(at(1))}")
     size, tokens = compute_optimal(best * part, LAW)
