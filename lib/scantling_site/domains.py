@@ -281,7 +281,7 @@ def _circuit_domains(s: Site, topology: Topology) -> Iterator[Domain]:
 
 def _rack_devices(s: Site, network: Blocks) -> int:
     """Devices of a rack under the job."""
-    rack = s.cluster.scale_up_domain if s.racks_join else network.rack
+    rack = s.domain_devices if s.racks_join else network.rack
     return min(rack, s.used)
 
 

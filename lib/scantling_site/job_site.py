@@ -16,7 +16,7 @@ from scantling.endure import goodput
 from scantling.endure.cost import Cost, price
 from scantling.endure.life import Life
 from scantling.endure.reliability import Endurance
-from scantling.endure.spares import Segments
+from scantling.endure.spares import Segments, segments
 from scantling.physics.cases import Cases
 from scantling.physics.communication import communication
 from scantling.physics.step import step_time
@@ -176,6 +176,14 @@ class Site:
     def racks_join(self) -> bool:
         """Whether a scale-up domain joins several nodes behind switches."""
         return self.cluster.scale_up_domain > self.per_node and not self.torus
+
+    @property
+    def domain_devices(self) -> int:
+        """Devices of a scale-up domain that the job works on: of a rack whose nodes it joins those
+        of a segment, beside which the others stand by."""
+        domain = self.cluster.scale_up_domain
+        nodes = int(segments(self.cluster, self.used_nodes).size) if self.racks_join else 1
+        return nodes * self.per_node if nodes > 1 else domain
 
     @property
     def pods(self) -> int:

@@ -2,14 +2,15 @@
 
 Order of the kit, innermost first: tp, cp, dp, pp (Megatron's tp-cp-ep-dp-pp): rank = tp + TP (cp +
 CP (dp + DP pp)). Experts fold into the ranks of one stage: etp innermost, then ep, then the
-experts' own data parallelism. Llama 3 puts pp inside dp instead (arXiv 2407.21783, section 3.3.2);
-`orders` compares what both send over each tier.
+experts' own data parallelism. Llama 3 puts pp inside dp instead (arXiv 2407.21783, section 3.3.2),
+as the kit does on several sites, each of which holds whole replicas; `orders` compares what both
+send over each tier.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from math import ceil, prod
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +27,7 @@ from .job_site import Site
 
 AXES = KIT = ("tp", "cp", "dp", "pp")
 LLAMA3 = ("tp", "cp", "pp", "dp")
-EXPERT_AXES = ("etp", "ep", "edp", "pp")
+EXPERT_AXES = ("etp", "ep", "edp")
 TIERS = ("device", "scale-up domain", "node", "leaf unit", "pod", "site", "sites")
 Block = Literal["domain", "node", "rack", "unit", "pod", "site"]  # of devices, see Layout
 BLOCKS: tuple[Block, ...] = ("domain", "node", "rack", "unit", "pod", "site")
@@ -168,57 +169,28 @@ class Placement(Record):
     orders: tuple[Order, ...]
     notes: Lines
     layout: Layout = field(repr=False)
-    experts: Layout | None = field(default=None, repr=False)
-
-
-def layouts(
-    plan: Mapping[str, Any],
-    *,
-    order: Lines = KIT,
-    per_node: int,
-    per_domain: int,
-    per_rack: int,
-    per_unit: int,
-    per_pod: int,
-    per_site: int,
-) -> tuple[Layout, Layout | None]:
-    """(layout of the dense axes, of the experts or None) of a plan on blocks of those sizes
-    [devices]."""
-    dense = Layout(
-        sizes={axis: plan[axis] for axis in AXES},
-        order=order,
-        per_node=per_node,
-        per_domain=per_domain,
-        per_rack=per_rack,
-        per_unit=per_unit,
-        per_pod=per_pod,
-        per_site=per_site,
-    )
-    etp = plan.get("etp") or 1
-    ep = plan.get("ep") or 1
-    stage = dense.devices // plan["pp"]
-    if etp * ep == 1 or stage % (etp * ep):
-        return dense, None
-    sizes = {"etp": etp, "ep": ep, "edp": stage // (etp * ep), "pp": plan["pp"]}
-    return dense, replace(dense, sizes=sizes, order=EXPERT_AXES)
 
 
 def describe(layout: Layout, axis: str) -> Group:
     """The groups of one axis and what the widest of them spans."""
-    members = layout.groups(axis)
-    size = layout.sizes[axis]
-    few = _few(members)  # ranks of a group ascend, so each change of block is a new one
+    return _spanned(layout, axis, layout.groups(axis))
+
+
+def _spanned(layout: Layout, axis: str, members: Array, times: int = 1) -> Group:
+    """What the widest of an axis's groups spans, of which there are so many times those given, one
+    a row."""
+    size = members.shape[1]
+    few = _few(members)
     spans = {
-        block: 1 + int(np.count_nonzero(np.diff(few // layout.per(block), axis=1), axis=1).max())
-        for block in BLOCKS
+        block: max(len(set(row)) for row in (few // layout.per(block)).tolist()) for block in BLOCKS
     }
     widest = next((tier for block, tier in TIER_OF.items() if spans[block] == 1), "sites")
     first = members[0] // layout.per_domain
     return Group(
         axis=axis,
         size=size,
-        groups=len(members),
-        stride=layout.strides()[axis],
+        groups=len(members) * times,
+        stride=int(members[0][1] - members[0][0]) if size > 1 else layout.strides().get(axis, 1),
         per_domain=int(np.bincount(first - first[0]).max()),
         domains=spans["domain"],
         nodes=spans["node"],
@@ -238,27 +210,27 @@ def _few(rows: Array) -> Array:
 
 def placement(s: Site) -> Placement:
     """Placement of the main phase's plan on its cluster, with the leaf units and pods of the
-    network blueprint."""
+    network blueprint; a rack whose nodes are joined counts with those that work."""
     cluster = s.cluster
     unit, pod, rack = blocks(cluster)
-    dense, experts = layouts(
-        s.plan,
+    sizes = {axis: s.plan[axis] for axis in ("tp", "cp", "dp", "pp", "ep", "etp")}
+    dense = Layout(
+        sizes={axis: sizes[axis] for axis in AXES},
+        order=LLAMA3 if s.sites > 1 else KIT,
         per_node=s.per_node,
-        per_domain=cluster.scale_up_domain,
-        per_rack=rack,
+        per_domain=s.domain_devices,
+        per_rack=rack * s.domain_devices // cluster.scale_up_domain if s.racks_join else rack,
         per_unit=unit,
         per_pod=pod,
-        per_site=cluster.devices // s.sites,
+        per_site=s.used // s.sites,
     )
     n = dense.devices
     groups = [describe(dense, axis) for axis in AXES]
-    if experts is not None:
-        of_experts = [describe(experts, a) for a in EXPERT_AXES[:3] if experts.sizes[a] > 1]
-        groups[2:2] = of_experts
+    groups[2:2] = _expert_axes(dense, sizes["ep"], sizes["etp"])
     orders = _orders(s, dense)
     return Placement(
-        order=KIT,
-        sizes={axis: s.plan[axis] for axis in ("tp", "cp", "dp", "pp", "ep", "etp")},
+        order=dense.order,
+        sizes=sizes,
         devices=n,
         idle_devices=cluster.devices - n,
         per_node=dense.per_node,
@@ -276,8 +248,16 @@ def placement(s: Site) -> Placement:
         orders=orders,
         notes=_notes(groups, orders, dense, cluster),
         layout=dense,
-        experts=experts,
     )
+
+
+def _expert_axes(layout: Layout, ep: int, etp: int) -> list[Group]:
+    """The axes of the experts that a plan has: of their tensors, of them, of their own data."""
+    if ep * etp == 1:
+        return []
+    of = {axis: expert_groups(layout, ep, etp, axis) for axis in EXPERT_AXES}
+    stages = layout.sizes["pp"]
+    return [_spanned(layout, a, of[a], stages) for a in EXPERT_AXES if of[a].shape[1] > 1]
 
 
 def _nodes(layout: Layout) -> dict[str, Array]:
@@ -338,13 +318,14 @@ def leaf_nodes(cluster: Cluster) -> int:
     return max(1, blocks(cluster).unit // cluster.devices_per_node)
 
 
-def expert_groups(layout: Layout, ep: int, etp: int) -> Array:
-    """Expert-parallel groups of stage 0 under any order: experts fold into (tp, cp, dp) of the
-    stage, etp innermost. [shape (groups, ep)]"""
+def expert_groups(layout: Layout, ep: int, etp: int, axis: str = "ep") -> Array:
+    """Groups of an axis of the experts in stage 0, under any order of the others: experts fold into
+    (tp, cp, dp) of the stage, etp innermost. [one group a row]"""
     tp, cp, dp = (layout.sizes[a] for a in ("tp", "cp", "dp"))
     stage = np.arange(tp * cp * dp)
     ranks = layout.rank(tp=stage % tp, cp=stage // tp % cp, dp=stage // (tp * cp))
-    return np.moveaxis(ranks.reshape(-1, ep, etp), 1, 2).reshape(-1, ep)
+    along = np.moveaxis(ranks.reshape(-1, ep, etp), 2 - EXPERT_AXES.index(axis), -1)
+    return along.reshape(-1, along.shape[-1])
 
 
 def bytes_over(

@@ -41,6 +41,15 @@ def opened(desk, title):
     return panel
 
 
+def test_every_tab_draws_a_run_over_several_sites():
+    """What no tier states between sites is left out of its picture."""
+    apart = {"cluster.sites": 2, "cluster.site_gbytes_per_s": 12.5, "cluster.site_rtt_ms": 20}
+    pane = DeskPane(Design.read(example()).change(apart))
+    for panel in pane.panels:
+        if panel.answers(tuned=False):
+            opened(pane, panel.title)
+
+
 def worked(panel):
     """The panel once what it does in the background is done."""
     for job in (getattr(panel, "job", None), getattr(panel, "sweep_job", None)):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scantling import Design, assess
 from scantling_site import part
-from scantling_site.placement import KIT, LLAMA3, Layout, bytes_over, describe, layouts
+from scantling_site.placement import KIT, LLAMA3, Layout, bytes_over, describe, expert_groups
 
 
 def layout(
@@ -79,18 +79,17 @@ def test_megatrons_example_of_16_devices():
     )
 
 
-def test_experts_fold_into_the_ranks_of_a_stage():
-    plan = dict(tp=2, cp=1, dp=8, pp=2, ep=8, etp=1)
-    dense, experts = layouts(
-        plan, per_node=8, per_domain=8, per_rack=16, per_unit=16, per_pod=32, per_site=64
-    )
-    assert (
-        experts.sizes == dict(etp=1, ep=8, edp=2, pp=2) and experts.devices == dense.devices == 32
-    )
-    assert experts.groups("ep")[0].tolist() == list(range(8))
-    for stage in np.sort(dense.groups("pp"), axis=1).T:  # an expert group never mixes stages
-        inside = set(stage.tolist())
-        assert all(set(g) <= inside or not set(g) & inside for g in experts.groups("ep").tolist())
+@pytest.mark.parametrize("order", [KIT, LLAMA3], ids="-".join)
+def test_experts_fold_into_the_ranks_of_a_stage(order):
+    """Every rank of the first stage stands in one group of each axis of the experts, and of no
+    other stage any."""
+    lay = layout(tp=2, dp=8, pp=2, order=order)
+    stage = np.sort(lay.rank(**{a: i for a, i in zip("tp dp".split(), np.indices((2, 8)))}).ravel())
+    for axis, size in {"etp": 1, "ep": 8, "edp": 2}.items():
+        groups = expert_groups(lay, 8, 1, axis)
+        assert groups.shape == (16 // size, size)
+        assert np.array_equal(np.sort(groups.ravel()), stage), axis
+    assert expert_groups(lay, 8, 1)[0].tolist() == stage[:8].tolist()
 
 
 def test_tp_8_fills_a_node_and_dp_follows_the_rail():
@@ -195,3 +194,31 @@ def test_idle_devices_are_said():
     )
     p = part(a, "placement")
     assert p.devices == 16 and p.idle_devices == 8 and any("free" in n for n in p.notes)
+
+
+def test_racks_at_work_and_replicas_inside_a_site():
+    """NVL72: sixteen of a rack's eighteen trays work (topology/block with --segment 16), so 64
+    expert ranks on them cross no rack. Sites that average after local steps hold whole replicas."""
+    rack = {
+        "scantling": 1,
+        "model": "deepseek-v3",
+        "cluster": {"accelerator": "gb200-nvl72", "devices": 512},
+        "job": {"seq_len": 4096, "global_batch": 2048, "precision": "bf16"},
+        "plan": {"tp": 1, "pp": 4, "dp": 128, "ep": 64},
+    }
+    p = part(assess(Design.from_data(rack)), "placement")
+    ep = next(g for g in p.groups if g.axis == "ep")
+    assert (p.per_domain, p.rack_count) == (64, 8)
+    assert (ep.widest, ep.domains, ep.racks) == ("scale-up domain", 1, 1)
+
+    sites = {
+        "scantling": 1,
+        "model": "llama-3-70b",
+        "cluster": {"accelerator": "h100-sxm", "devices": 512, "sites": 2},
+        "job": {"seq_len": 8192, "global_batch": 512, "precision": "bf16"},
+        "plan": {"tp": 8, "pp": 4, "dp": 16},
+    }
+    p = part(assess(Design.from_data(sites)), "placement")
+    spans = {g.axis: g.widest for g in p.groups}
+    assert p.pod_count == 2 and spans["dp"] == "sites"
+    assert "sites" not in (spans["tp"], spans["pp"])

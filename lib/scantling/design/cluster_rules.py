@@ -102,8 +102,8 @@ def build_cluster(spec: Mapping[str, Any]) -> tuple[Cluster, tuple[Assumed, ...]
     host_memory = _host_memory_bytes(new, node, node_share)
     nvme = _nvme_bytes(new, node, node_share)
     reduces = _reduces(new, network)
-    joined = _network(new, network, per_node, nics, rate)
     sites = _sites(new, devices)
+    joined = _network(new, network, per_node, nics, rate, sites)
     cluster = Cluster(
         accelerator=chip,
         devices=devices,
@@ -172,8 +172,10 @@ def _devices_per_node(new: Derived, node: Node | None) -> int:
     return new.take("devices_per_node", node.devices, f"node {node.id}")
 
 
-def _network(new: Derived, network: Fabric, per_node: int, nics: int, rate: float) -> _Network:
-    """How the network is joined, and where it narrows.
+def _network(
+    new: Derived, network: Fabric, per_node: int, nics: int, rate: float, sites: _Sites
+) -> _Network:
+    """How the network of each site is joined, and where it narrows.
 
     One ratio narrows the top tier of the tree, as the third of a list does where it has three
     tiers and the second where it has two; one switch has nothing to narrow. A list narrows from
@@ -186,7 +188,7 @@ def _network(new: Derived, network: Fabric, per_node: int, nics: int, rate: floa
     listed = tuple(stated) if isinstance(stated, list) else ()
     topology: str = new.stated.get("topology") or ""
     rails = _rails(new, nics)
-    devices: int = new.stated["devices"]
+    devices = max(sites.uneven, default=-(-new.stated["devices"] // sites.number))
     devices_per_card = per_node / nics
     switch = switch_of(network.id)
     leaf_cards = new.stated.get("leaf_devices", inf) / devices_per_card / rails
@@ -207,7 +209,8 @@ def _network(new: Derived, network: Fabric, per_node: int, nics: int, rate: floa
         new.note("oversubscription", total, f"over the tiers that narrow, of a {topology}")
     else:
         total = new.take("oversubscription", 1.0, "non-blocking")
-    pod_devices = new.take("pod_devices", min(pod.devices, devices), pod.why)
+    why = "one pod a site" if sites.number > 1 and pod.devices >= devices else pod.why
+    pod_devices = new.take("pod_devices", min(pod.devices, devices), why)
     if listed and total > 1:
         pod_devices = min(pod_devices, pod.devices)
     leaf = new.take("leaf_devices", 0, "0: as many as the ports of a leaf allow")

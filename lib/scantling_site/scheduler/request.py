@@ -4,10 +4,8 @@ from math import ceil, expm1
 from typing import Any, NotRequired, TypedDict
 
 from scantling.base.records import Known
-from scantling.base.show import several
 from scantling.base.units import DAY_S
 from scantling.catalogue.words import Sharding
-from scantling.endure.reliability import GOES_ON
 from scantling.endure.spares import segments
 
 from ..job_site import Site, pods_of
@@ -308,21 +306,12 @@ def spares_request(s: Site) -> SparesRequest:
     )
 
 
-def without_spares(s: Site) -> str:
-    """What a failure does where no spares are paid for."""
-    if s.idle_nodes:
-        return f"{several(s.idle_nodes, 'node')} that the plan leaves idle stand in"
-    if s.a.endurance.recovery in GOES_ON:
-        return "the run goes on with fewer replicas until the repair"
-    return "a failure waits for its repair"
-
-
 def spare_places(s: Site) -> str:
     """Where the spares stand."""
     n = s.spares
     pods = s.pods
     if not n:
-        return f"none are held: {without_spares(s)}"
+        return f"none are held: {s.a.endurance.without_spares}"
     if s.racks_join:
         return (
             "as a tray of each of the job's racks where that takes fewer nodes, else as whole "

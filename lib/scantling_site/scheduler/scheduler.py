@@ -22,7 +22,6 @@ from .request import (
     kill_after_s,
     spares_request,
     stop_lead_s,
-    without_spares,
 )
 from .scheduler_choice import TIE, Option, best_first, judge, schedulers, steady
 from .stakes import Criterion, in_place_gain, requeue_s, stakes
@@ -218,7 +217,7 @@ def _lines(
     if spares["nodes"]:
         yield f"{several(spares['nodes'], 'spare')} {spares['where']}"
     else:
-        yield f"no spares: {without_spares(s)}"
+        yield f"no spares: {s.a.endurance.without_spares}"
     yield (
         f"restart in place: goodput {again['goodput_in_place']:.1%} against "
         f"{again['goodput_requeued']:.1%} requeued"

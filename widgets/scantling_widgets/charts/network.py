@@ -328,7 +328,7 @@ def _matrix_rows(figures: Facts, network: Mapping[str, Any] | None = None) -> Da
 def _tier_head(tier: Mapping[str, Any]) -> str:
     """The head of a column, its lines parted by bars."""
     over_ = tier["oversubscription"]
-    shared = f", {over_:g} : 1" if over_ > 1 else ""
+    shared = f", {over_:g} : 1" if (over_ or 1) > 1 else ""  # none is stated between sites
     rate = bytes_per_s(tier["device_bytes_per_s"])
     return f"{tier['tier']}|{tier['devices']:,} devices|{rate}{shared}"
 
