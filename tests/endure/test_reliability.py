@@ -490,7 +490,7 @@ def test_copies_on_local_disks_do_not_survive_a_node():
     assert [m.field for m in judge(e, {"survive": "node"})] == ["survive"]
     assert judge(run({"spares": 16}), {"survive": "rack"}) == ()
     (pod,) = judge(run({"spares": 16}), {"survive": "pod"})
-    assert pod.field == "survive" and "16 nodes stand by, 2048 needed" in pod.text
+    assert pod.field == "survive" and "16 nodes stand by, 2,048 needed" in pod.text
 
 
 def test_a_hang_waits_for_the_timeout():

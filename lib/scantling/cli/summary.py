@@ -3,7 +3,7 @@ quantities, lines from texts.py."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
@@ -88,6 +88,7 @@ _WIDTH = 28
 LINES = 40
 _NAME = 9  # width of the names of the first ten lines
 _WIDE = 120  # columns
+_JOINED = "\ue000"  # a space that no row is broken at: rich breaks at the no-break one too
 # lines that the summary has of each section; the others are under --full
 _SHORT = {
     "Limits": 5,
@@ -99,6 +100,13 @@ _SHORT = {
     "Launch kit": 2,
     "No effect": 2,
 }
+
+
+class Line(NamedTuple):
+    """A line, and after how many characters its further rows begin."""
+
+    text: Text
+    hang: int = 0
 
 
 def summary(result: Result, out: Console) -> None:
@@ -123,20 +131,29 @@ def _whole(lines: list[list[Text]], room: int) -> list[Text]:
     return [row for rows in kept for row in rows]
 
 
-def _rows(line: Text, out: Console) -> Iterator[Text]:
-    """The rows of a line; a number and its per cent stay on one. (To rich every space, the
-    no-break one too, is a place to break: a letter of private use is not.)"""
-    line.plain = line.plain.replace(" %", "\ue000%")
-    for row in line.wrap(out, out.width):
-        row.plain = row.plain.replace("\ue000", " ")
-        yield row
+def _rows(line: Line, out: Console) -> Iterator[Text]:
+    """The rows of a line, those after the first under its text; what _JOINED holds together stays
+    on one."""
+    head, text = line.text.divide([line.hang])
+    text.plain = text.plain.replace(" %", f"{_JOINED}%")
+    for row in text.wrap(out, out.width - line.hang):
+        row.rstrip()
+        row.plain = row.plain.replace(_JOINED, " ")
+        yield head.append_text(row)
+        head = Text(" " * line.hang)
+
+
+def _print(line: Line, out: Console) -> None:
+    """Print a line."""
+    for row in _rows(line, out):
+        out.print(row)
 
 
 def full(result: Result, out: Console) -> None:
     """The first ten lines, then all there is: figures with bands, memory, step, limits, changes,
     what to avoid, why this plan, the batch, nearest runs, assumptions."""
     for line in _decisive_lines(result, out.width * 4):
-        out.print(line)
+        _print(line, out)
     out.print(Text(" " * _NAME).append(_plan_in_full(result["plan"])))
     out.print()
     _headline(result, out)
@@ -145,7 +162,7 @@ def full(result: Result, out: Console) -> None:
     out.print(Text("\nWhat each kind of block takes", style="bold"))
     print_rows(out, [_block(row) for row in result["blocks"]])
     for line in _sections(result, out.width * LINES, short=False):
-        out.print(line)
+        _print(line, out)
     out.print()
     section(out, "Assumed", assumed_rows(result["assumed"]), LABEL, Look(no_wrap=True), DIM)
 
@@ -188,16 +205,17 @@ def _block(row: Kind) -> dict[str, str]:
     }
 
 
-def _decisive_lines(result: Result, width: int) -> list[Text]:
+def _decisive_lines(result: Result, width: int) -> list[Line]:
     """The first ten lines."""
     sentence = verdict_sentence(result)
     first = Text(f"{sentence.name}: ", style=_COLOURS[sentence.tone])
     first.append(plain(sentence.reason, 600), style="default")
     most = -(-_WIDE // width)  # of a line on a terminal narrower than usual
-    lines = [Text(plain(result["name"], 120), style="bold"), first]
+    lines = [Line(Text(plain(result["name"], 120), style="bold")), Line(first)]
     for name, text in _named_lines(result, width * max(most, 2) - 2 * _NAME).items():
-        lines.append(Text(f"{name:<{_NAME}}", style="dim").append(text, style="default"))
-    two = (1, 4, 8, 9, 10)  # lines that may take two rows: verdict, Run, Change, Step, Fastest
+        named = Text(f"{name:<{_NAME}}", style="dim").append(text, style="default")
+        lines.append(Line(named, _NAME))
+    two = (1, 2, 4, 7, 8, 9, 10)  # lines that may take two rows: not name, Plan, MFU, Memory
     return [_clipped(line, width, 2 if i in two else most) for i, line in enumerate(lines)]
 
 
@@ -238,7 +256,7 @@ def _first_change(result: Result, width: int) -> str:
     return texts.NOT_CHECKED if result["verdict"] == "not-checked" else texts.NONE_FOUND
 
 
-def _sections(result: Result, width: int, short: bool) -> Iterator[Text]:
+def _sections(result: Result, width: int, short: bool) -> Iterator[Line]:
     """The lines below the first ten under their headings, on two rows each; in short so many of
     each heading as _SHORT says."""
     active = result.get("largest_active")
@@ -259,20 +277,21 @@ def _sections(result: Result, width: int, short: bool) -> Iterator[Text]:
         "Nearest published runs": map(_run, result["nearest_runs"][:5]),
     }
     for heading, section_lines in sections.items():
-        lines = [Text(f"· {plain(line, 600)}") for line in section_lines]
+        lines = [Line(Text(f"· {plain(line, 600)}"), 2) for line in section_lines]
         n = _SHORT.get(heading, 0) if short else len(lines)
         if lines and n:
             more = f"   {len(lines) - n} more under --full" if len(lines) > n else ""
-            yield Text("")
-            yield Text(heading, style="bold").append(more, style="dim")
+            yield Line(Text(""))
+            yield Line(Text(heading, style="bold").append(more, style="dim"))
             yield from (_clipped(line, width, 2) for line in lines[:n])
 
 
-def _clipped(line: Text, width: int, most: int) -> Text:
+def _clipped(line: Line, width: int, most: int) -> Line:
     """The line on at most so many rows."""
-    line = line.copy()
-    line.truncate(max(width * most - 8 * (most - 1), 20), overflow="ellipsis")
-    return line
+    text = line.text.copy()
+    room = width * most - (8 + line.hang) * (most - 1)
+    text.truncate(max(room, 20), overflow="ellipsis")
+    return Line(text, line.hang)
 
 
 def _leading(result: Result) -> int:
@@ -290,7 +309,7 @@ def _step(result: Result) -> str:
     for part, span in largest(result["step_breakdown_s"])[:5]:
         if span > 0.005 * whole:
             label = quantity(f"step_breakdown_s.{part}").label.replace(",", "")
-            parts.append(f"{label} {share(span / whole)}")
+            parts.append(f"{label} {share(span / whole)}".replace(" ", _JOINED))
     return texts.step(result, parts)
 
 
@@ -300,7 +319,8 @@ def _assumed_in_short(result: Result, width: int) -> list[Text]:
     leading = [a for a in assumed if a["field"].startswith(("job", "prices.usd_per_device"))]
     names = ", ".join(f"{a['field']} {value_text(a['value'])}" for a in leading)
     lines = ("", texts.assumed(len(assumed), names), texts.MORE)
-    return [_clipped(Text(plain(line, 1000), style="dim"), width, 1) for line in lines]
+    clipped = (_clipped(Line(Text(plain(line, 1000), style="dim")), width, 1) for line in lines)
+    return [line.text for line in clipped]
 
 
 def endurance(result: Living, out: Console) -> None:

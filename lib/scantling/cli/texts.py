@@ -33,15 +33,16 @@ def job(result: Result) -> str:
     model = params(result["params"])
     if result["active_params"] < 0.95 * result["params"]:
         model += f" ({params(result['active_params'])} active)"
-    tokens = params(phase["tokens"] or "no").replace(" ", "")
+    tokens = f"{params(phase['tokens'] or 'no').replace(' ', '')} tokens"
+    if len(phases) > 1:
+        whole = params(sum(p["tokens"] or 0 for p in phases)).replace(" ", "")
+        tokens = f"{whole} tokens in {len(phases)} phases, in the largest {tokens}"
     batch = params(phase["global_batch"] * phase["seq_len"]).replace(" ", "")
-    line = (
-        f"{model} parameters, {result['devices']:,} {result['accelerator']}, {tokens} tokens, "
+    return (
+        f"{model} parameters, {result['devices']:,} {result['accelerator']}, {tokens}, "
         f"seq {phase['seq_len']:,}, batch {phase['global_batch']:,} ({batch} tokens), "
         f"{result['plan']['precision']}, {result['stack'] or 'no stack named'}"
     )
-    more = len(phases) - 1
-    return f"{line}, and {more} more phases" if more else line
 
 
 def run(result: Result) -> str:
@@ -99,11 +100,13 @@ def memory(result: Result) -> str:
 
 
 def goodput(result: Result) -> str:
-    """Goodput, failures, saves, spare nodes."""
+    """Goodput, failures, saves, spare nodes; without them what a failure does."""
+    spares = several(result["spares"], "spare node")
+    if not result["spares"]:
+        spares += f": {result['endurance']['without_spares']}"
     return (
         f"{share(result['goodput'])}; a failure every {seconds(result['mtbf_s'])}, a checkpoint "
-        f"every {seconds(result['checkpoint_interval_s'])}, "
-        f"{several(result['spares'], 'spare node')}"
+        f"every {seconds(result['checkpoint_interval_s'])}, {spares}"
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..base.columns import Array, Column
 from ..base.json import clean
 from ..base.records import Assumed, AssumedRow, Lines, Record, get, record, value_or
+from ..base.show import several
 from ..base.units import DAY_S
 from ..design.cluster import Cluster
 from . import checkpoint, elastic, failures, goodput, spares, storage
@@ -94,6 +95,7 @@ class Endurance(Record):
     copies_survive: str
     curve: dict[str, Array]
     interval_set_by: str
+    without_spares: str
     assumed: tuple[Assumed, ...]
     life: Life = field(repr=False)
     segments: Segments = field(repr=False)
@@ -152,6 +154,7 @@ class EnduranceFigures(TypedDict):
     copies_survive: str
     curve: dict[str, list[float]]
     interval_set_by: str
+    without_spares: str
     assumed: list[AssumedRow]
 
 
@@ -199,6 +202,7 @@ def figures(endurance: Endurance) -> EnduranceFigures:
         "copies_survive": clean(e.copies_survive),
         "curve": clean(e.curve),
         "interval_set_by": clean(e.interval_set_by),
+        "without_spares": clean(e.without_spares),
         "assumed": clean(e.assumed),
     }
 
@@ -473,6 +477,15 @@ def domain_nodes(cluster: Cluster, nodes: Array, segments: Segments) -> dict[str
     }
 
 
+def without_spares(idle_nodes: int, recovery: str) -> str:
+    """What a failure does where no spares are paid for."""
+    if idle_nodes:
+        return f"{several(idle_nodes, 'node')} that the plan leaves idle stand in"
+    if recovery in GOES_ON:
+        return "the run goes on with fewer replicas until the repair"
+    return "a failure waits for its repair"
+
+
 def goodput_curve(inputs: Inputs, saving: Saving, life: Life) -> dict[str, Array]:
     """Goodput over the interval between saves, around the chosen one and the optimum; empty for
     many device counts at once, and for nested tiers."""
@@ -552,6 +565,7 @@ def endurance(
         copies_survive=store.survives,
         curve=curve,
         interval_set_by=saving.set_by,
+        without_spares=without_spares(inputs.idle_nodes, inputs.recovery),
         assumed=tuple(inputs.assumed),
         life=life,
     )

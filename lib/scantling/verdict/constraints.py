@@ -205,8 +205,8 @@ def _not_survived(endurance: Endurance, row: Constraint, domain: str) -> Missed 
     if standing_by >= needed or _shrinks_past(endurance, domain, needed):
         return None
     text = (
-        f"losing a {domain} leaves the job waiting for repair: {standing_by} nodes stand by, "
-        f"{needed} needed"
+        f"losing a {domain} leaves the job waiting for repair: {standing_by:,} nodes stand by, "
+        f"{needed:,} needed"
     )
     if domain == "pod" and needed >= endurance.domain_nodes["job"]:
         text += "; the pod holds the whole job: only a second machine of its size outlives it"

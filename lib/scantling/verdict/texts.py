@@ -30,7 +30,7 @@ class VerdictSentence(NamedTuple):
     """The verdict in words: what is printed first of every design, wherever it is printed."""
 
     tone: str  # good, warn or bad, for whoever colours it
-    name: str  # "Feasible", "Constraint violated, 8 devices idle": for whoever sets it in bold
+    name: str  # "Feasible", "2 constraints violated, 8 devices idle": for whoever sets it in bold
     reason: str  # the gravest line of the limits, or that there is none
 
     @property
@@ -43,9 +43,9 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
     """The verdict of a design in one sentence: its name, how many devices stand idle, and why.
 
     figures : what `design --json` says of the design (`advise.design_json.as_dict`); of it
-    `verdict`, `limits`, `devices`, `devices_used`, `announced`, and of an impossible design
-    `error`, are read. A caller prints `.text`, or `.name` in bold in the colour of `.tone` and
-    `.reason` after it.
+    `verdict`, `missed`, `limits`, `devices`, `devices_used`, `announced`, and of an impossible
+    design `error`, are read. A caller prints `.text`, or `.name` in bold in the colour of `.tone`
+    and `.reason` after it.
 
     >>> figures = {"verdict": "feasible", "limits": [], "devices": 8, "devices_used": 8}
     >>> verdict_sentence(figures).text
@@ -58,7 +58,11 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
             verdict.tone, verdict.name, "; ".join([str(figures["error"]), *limits[:2]])
         )
     idle = figures["devices"] - figures["devices_used"]
-    name = f"{verdict.name}, {idle:,} devices idle" if idle else verdict.name
+    missed = len(figures.get("missed", ()))
+    several = verdict.id == "constraint-missed" and missed > 1
+    name = f"{missed} constraints violated" if several else verdict.name
+    if idle:
+        name += f", {idle:,} devices idle"
     if figures.get("announced"):
         name += f", on a chip that is {figures['announced']}"
     if verdict.id == "feasible" and limits and limits[0].startswith(PINNED):
