@@ -22,6 +22,7 @@ from ..catalogue.words import (
     Axis,
     Offload,
     Recompute,
+    RecomputeModule,
     Sharding,
 )
 from ..design.resolved import Phase
@@ -148,15 +149,22 @@ def fields_of_plan(plan: PlanRow, names: Iterable[str]) -> dict[str, Any]:
     return {name: values[name] for name in names}
 
 
+def repeated(plan: Mapping[str, Any]) -> str:
+    """Of which modules a plan recomputes; nothing where the stack's own say it."""
+    modules = [module for module in plan["recompute_modules"] if module != RecomputeModule.LAYERS]
+    return f" of {' and '.join(modules)}" if modules else ""
+
+
 def short(plan: PlanRow) -> str:
-    """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute of 2 layers a stage."""
+    """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute of 2 layers a stage, or
+    selective recompute of norm and mlp_act."""
     always = (Axis.TP, Axis.PP, Axis.DP)
     words = [f"{k} {ways}" for k, ways in degrees_of(plan).items() if ways > 1 or k in always]
     words += [plan["sharding"], f"micro-batch {plan['micro_batch']}"]
     if plan["recompute"] == Recompute.FULL:
         words.append(f"full recompute of {several(plan['recompute_layers'], 'layer')} a stage")
     elif plan["recompute"] != Recompute.NONE:
-        words.append(f"{plan['recompute']} recompute")
+        words.append(f"{plan['recompute']} recompute{repeated(plan)}")
     if plan["offload"] != Offload.NONE:
         words.append(f"offload {plan['offload']}")
     return " · ".join(words)

@@ -12,7 +12,8 @@ from ..page_table import cell
 from .base import Panel
 
 _LISTED = 50  # the picture beside the table shows them all
-_SELDOM = ("cp", "vpp", "ep", "etp", "devices_used")  # left out where all plans have the same
+# left out where all plans have the same
+_SELDOM = ("cp", "vpp", "ep", "etp", "recompute_modules", "devices_used")
 # these follow from the rest of a plan, or are no pin of it
 _FREE = {"dp", "grad_accum", "shard_group", "precision", "sp"}
 _PINS = set(PlanSpec.model_fields) - _FREE
@@ -55,7 +56,9 @@ class Plans(Panel):
         self._plans, plan = figures["candidates"], figures["plan"]
         listed = self._plans[:_LISTED]
         table = self.table
-        shown = [c for c in table.names if c not in _SELDOM or len({p.get(c) for p in listed}) > 1]
+        shown = [
+            c for c in table.names if c not in _SELDOM or len({str(p.get(c)) for p in listed}) > 1
+        ]
         pins = [c for c in table.names if not table.spec.open_to_formula(c)]
         table.columns = table.headed(["rank", *shown])
         rows = [[cell(f"{i + 1}", i), *table.cells(p, shown)] for i, p in enumerate(listed)]
