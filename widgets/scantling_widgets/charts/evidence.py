@@ -45,9 +45,13 @@ def _evidence_rows(figures: Facts) -> Data:
 
 
 def _names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What each published run is called; its id where two would be called the same."""
+    """What each published run is called; with its plan, or else its id, where two would be called
+    the same."""
     names = [f"{r['model']}, {r['devices']:,} × {r['accelerator']}" for r in runs]
-    return [str(r["id"]) if names.count(name) > 1 else name for name, r in zip(names, runs)]
+    for more in ("plan", "id"):
+        same = {name for name in names if names.count(name) > 1}
+        names = [f"{n}, {r[more]}" if n in same else n for n, r in zip(names, runs)]
+    return names
 
 
 def _published(run: Mapping[str, Any], name: str) -> Row:

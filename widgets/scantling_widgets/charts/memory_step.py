@@ -238,6 +238,7 @@ _SHOWN = 0.0005  # and below which the rest has none either
 _REST = Swatch("the rest", "#8a8f98")
 _HIDDEN = "hidden"
 _ROOM_PX, _LETTER_PX = 260, 5.7  # of the picture on a telephone and of a letter
+_NARROW_PX = 240  # of the axis of time on a telephone
 
 
 class _Part(NamedTuple):
@@ -350,7 +351,13 @@ def _text(part: _Part, longest: float, total: float) -> Row:
         text = hidden
     elif part.hidden and len(f"{text}, {hidden}") * _LETTER_PX < room_px:
         text = f"{text}, {hidden}"
-    return {"row": part.name, "at": part.start if before else end, "text": text, "before": before}
+    return {
+        "row": part.name,
+        "at": part.start if before else end,
+        "text": text,
+        "short": text.partition(" · ")[0],
+        "before": before,
+    }
 
 
 def _reference_marks(parts: list[_Part], before: list[_Part]) -> list[Row]:
@@ -435,8 +442,10 @@ def _amounts(row: Callable[[], alt.Y], before: bool) -> alt.Chart:
             dx=-5 if before else 5,
             fontSize=10.5,
             style="ink-text",
+            # on a telephone neither side of a bar has room for the share
+            text=alt.ExprRef(f"range('x')[1] < {_NARROW_PX} ? datum.short : datum.text"),
         )
-        .encode(alt.X("at:Q"), row(), alt.Text("text:N"))
+        .encode(alt.X("at:Q"), row())
     )
     return chart
 

@@ -258,7 +258,7 @@ frontier = Figure(
     rows=_frontier_rows,
     words=saying(_frontier_rows, "Days against dollars over device counts.", ["points"]),
     height=330,
-    empty="Days and dollars need tokens and a price: give both, then sweep.",
+    empty="No device count is worked out yet. Days and dollars need tokens and a price.",
 )
 
 
@@ -391,7 +391,7 @@ tornado = {
         rows=_tornado_rows,
         words=saying(_tornado_rows, f"What moves {label(key).lower()}:", ["bars"]),
         height=260,
-        empty="Press “Vary the inputs” to draw this.",
+        empty="No input is varied yet: “Vary the inputs” draws this.",
     )
     for key in MOVED
 }

@@ -64,8 +64,8 @@ class Roofline(Panel):
         achieved = record_text("roofline.achieved_flops", roof)
         ridge = record_text("roofline.ridge", roof)
         self.note.value = (
-            f"<p>Executed {achieved} per device over the whole step; left of the ridge, {ridge}, "
-            "memory binds. A point is as large as its share of the step.</p>"
+            f"<p>The fullest stage executes {achieved} a device over the whole step; left of the "
+            f"ridge, {ridge}, memory binds. A point is as large as its share of the step.</p>"
         )
         self.table.show([k | {"kernel": k["label"]} for k in rows])
         self.axes.show([a | {"axis": a["axis"].upper()} for a in axes])

@@ -28,7 +28,8 @@ _ONE_STAGE = (
 )
 _OF_THE_STEP = (
     "The plan's passes are drawn as long as they take in its step (scantling trace writes them for "
-    "Perfetto), those of the comparison all equally long. Transfers are left out."
+    "Perfetto), those of the comparison all equally long. Transfers are left out. Idle is a share "
+    "of the passes: the bubble, and the wait for the longest stage."
 )
 _SIMPLE = "All passes are drawn equally long, and transfers are left out."
 
