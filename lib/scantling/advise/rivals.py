@@ -32,12 +32,12 @@ def rivals(
         return [*near, *can_do(assessment, tries(assessment, others))][:SHOWN]
     tried = Trials(assessment, others)
     tried.judge(chain(_counts(assessment), site_changes(assessment)))
-    known = recommended["set"] if recommended else None
-    able = [t for t in tried if t.feasible and t.change.set != known]
+    known = [recommended["set"]] if recommended else []
     shown: list[Tried] = []
     for worth in (_time,) if recommended else (_cost, _time):
-        best = sorted((t for t in able if t not in shown), key=worth)
-        shown += tried.verified(best, 1)
+        able = (t for t in tried if t.feasible and t.change.set not in known)
+        shown += tried.verified(sorted(able, key=worth), 1)
+        known += [t.change.set for t in shown]
     return [t.fix() for t in shown]
 
 

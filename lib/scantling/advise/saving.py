@@ -63,7 +63,7 @@ def fewer_devices(tried: Trials) -> None:
         return
     fewest = min(able)
     below = max((count for count in fewer if count < fewest), default=0)
-    while fewest - below > cluster.unit:
+    while fewest - below > cluster.at_work:
         middle = cluster.whole((fewest + below) / 2)
         if middle in (fewest, below):
             return

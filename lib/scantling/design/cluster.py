@@ -130,6 +130,13 @@ class Cluster:
             return self.scale_up_domain
         return max(self.devices_per_node, 1)
 
+    @property
+    def at_work(self) -> int:
+        """Devices of a unit that work: all, or the 64 of a rack's 72 where the design counts in
+        64s, and the trays beside them stand by."""
+        power = 1 << (self.unit.bit_length() - 1)
+        return power if self.devices % self.unit and not self.devices % power else self.unit
+
     def whole(self, devices: float) -> int:
-        """About so many devices, in whole units of them, at least one."""
-        return max(round(devices / self.unit), 1) * self.unit
+        """About so many devices, in whole units of those that work, at least one."""
+        return max(round(devices / self.at_work), 1) * self.at_work

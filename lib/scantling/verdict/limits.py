@@ -290,8 +290,8 @@ def racks(assessment: Assessment) -> Iterator[str]:
     have = cluster.devices
     if rack <= node or have % rack == 0:
         return
-    used = 2 ** int(log2(rack))
-    if have % used:
+    used = cluster.at_work
+    if used == rack:
         whole = -(-have // rack)
         yield (
             f"racks: {have:,} devices are {have / rack:.1f} racks of {rack}, which are bought and "

@@ -46,8 +46,7 @@ def arithmetic(situation: Situation) -> Lines:
         f"host memory and NVMe that may be used: {size(on_hosts)}",
         f"sum: {size(state)} of state {verdict}",
         _leanest_line(search, row, used, host),
-        "what it cannot split further, of one sequence (gathered: weights of a layer): "
-        + _pieces(used),
+        f"what it cannot split further, of one sequence: {_pieces(used)}",
     )
 
 
@@ -72,7 +71,7 @@ def _pieces(used: Memory) -> str:
         "gradients": used.gradients,
         "optimizer": used.optimizer,
         "activations": used.activations,
-        "gathered": used.gathered,
+        "gathered weights of a layer": used.gathered,
         "buffers": used.buffers,
         "framework": used.framework,
         "fragmentation": used.fragmentation,
