@@ -48,11 +48,17 @@ def isolated(folder: Path):
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory):
+def ports(worker_id):
+    """The first port of this worker's servers: two that start at once would both find it free."""
+    return 9310 + 100 * int(worker_id.removeprefix("gw").replace("master", "0"))
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory, ports):
     from scantling_widgets.pages import servers
 
     folder, work = tmp_path_factory.mktemp("lab"), tmp_path_factory.mktemp("work")
-    with isolated(folder), servers.jupyter_lab(DESIGN, work, port=9310) as server:
+    with isolated(folder), servers.jupyter_lab(DESIGN, work, port=ports) as server:
         yield SimpleNamespace(**vars(server), work=work)
 
 
@@ -120,7 +126,7 @@ scantling.assess = assess
 
 
 @pytest.fixture(scope="session")
-def voila(tmp_path_factory):
+def voila(tmp_path_factory, ports):
     from scantling_widgets.pages import servers
 
     folder = tmp_path_factory.mktemp("page")
@@ -128,5 +134,5 @@ def voila(tmp_path_factory):
         startup = Path(env["IPYTHONDIR"]) / "profile_default" / "startup"
         startup.mkdir(parents=True)
         (startup / "bug.py").write_text(_BUG, encoding="utf-8")
-        with servers.voila_page(DESIGN, port=9330) as server:
+        with servers.voila_page(DESIGN, port=ports + 20) as server:
             yield server
