@@ -226,6 +226,10 @@ def placement(s: Site) -> Placement:
     )
     n = dense.devices
     groups = [describe(dense, axis) for axis in AXES]
+    if s.sites > 1 and float(s.case.job.local_steps) != 1 and not sizes["dp"] % s.sites:
+        # a step sums inside a site; what sites exchange after local steps is no part of it
+        inside = dense.groups("dp").reshape(-1, sizes["dp"] // s.sites)
+        groups[AXES.index("dp")] = _spanned(dense, "dp", inside)
     groups[2:2] = _expert_axes(dense, sizes["ep"], sizes["etp"])
     orders = _orders(s, dense)
     return Placement(

@@ -220,5 +220,8 @@ def test_racks_at_work_and_replicas_inside_a_site():
     }
     p = part(assess(Design.from_data(sites)), "placement")
     spans = {g.axis: g.widest for g in p.groups}
-    assert p.pod_count == 2 and spans["dp"] == "sites"
-    assert "sites" not in (spans["tp"], spans["pp"])
+    assert p.pod_count == 2 and "sites" not in spans.values()
+    every = {"job": {**sites["job"], "sync": {"kind": "synchronous"}}}
+    p = part(assess(Design.from_data(sites | every)), "placement")
+    spans = {g.axis: g.widest for g in p.groups}
+    assert [axis for axis, widest in spans.items() if widest == "sites"] == ["dp"]

@@ -150,7 +150,7 @@ def biggest_micro_batch(design: Design) -> Answer | None:
 def fewest_devices(design: Design) -> Answer | None:
     """Fewest devices, in whole nodes (or racks, where one link joins a rack): {devices, ...} as
     `_answer`; with all constraints met. None where none does."""
-    unit = assess(design).resolved.cluster.at_work
+    unit = assess(design).resolved.cluster.unit
 
     @few
     def at(units: int) -> Assessment | None:
@@ -182,7 +182,7 @@ def earliest_finish(design: Design, most_devices: int | None = None) -> Answer |
     if now.resolved.phases[0].tokens is None:
         raise ValueError("job.tokens is needed: without them no run has an end")
     cluster = now.resolved.cluster
-    cap = min(most_devices or LARGEST, LARGEST) // cluster.at_work * cluster.at_work
+    cap = min(most_devices or LARGEST, LARGEST) // cluster.unit * cluster.unit
     if not cap:
         return None
 

@@ -164,7 +164,7 @@ def tries(assessment: Assessment, others: Trials | None = None) -> Trials:
 def _try_devices(tried: Trials, count: float, *also: Change) -> bool:
     """Whether about so many devices are feasible without risk, with these changes."""
     cluster = tried.assessment.resolved.cluster
-    whole = cluster.whole(count)
+    whole = cluster.counted(count)
     if whole == cluster.devices or whole > LARGEST:
         return False
     return tried.tried(all_of(*also, device_change(tried.assessment, whole))).safe
@@ -202,7 +202,7 @@ def _scales(assessment: Assessment) -> Sequence[float]:
     cluster = assessment.resolved.cluster
     if not assessment.fits:
         # fewer devices hold no more than the most: where those hold nothing no rung does
-        most = cluster.whole(min(cluster.devices * MORE_DEVICES[-1], LARGEST))
+        most = cluster.counted(min(cluster.devices * MORE_DEVICES[-1], LARGEST))
         last_rung = changed(assessment.design, {"cluster.devices": most}, space=COARSE)
         return MORE_DEVICES if last_rung and last_rung.fits else ()
     if late:

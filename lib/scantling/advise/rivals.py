@@ -46,7 +46,7 @@ def _counts(assessment: Assessment) -> Iterator[Change]:
     if "dp" in assessment.design.plan.stated():
         return
     cluster = assessment.resolved.cluster
-    counts = {cluster.whole(cluster.devices * times) for times in TIMES} - {cluster.devices}
+    counts = {cluster.counted(cluster.devices * times) for times in TIMES} - {cluster.devices}
     for count in sorted(counts):
         yield device_change(assessment, count)
 

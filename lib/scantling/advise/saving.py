@@ -56,7 +56,7 @@ def fewer_devices(tried: Trials) -> None:
         change = device_change(assessment, count)
         return enough_for_arithmetic(assessment, count) and tried.tried(change).feasible
 
-    counts = {cluster.whole(cluster.devices * share) for share in FEWER} - {cluster.devices}
+    counts = {cluster.counted(cluster.devices * share) for share in FEWER} - {cluster.devices}
     fewer = sorted(counts, reverse=True)
     able = [count for count in fewer if enough(count)]
     if assessment.resolved.constraints.deadline_days is None or not able:
@@ -64,7 +64,7 @@ def fewer_devices(tried: Trials) -> None:
     fewest = min(able)
     below = max((count for count in fewer if count < fewest), default=0)
     while fewest - below > cluster.at_work:
-        middle = cluster.whole((fewest + below) / 2)
+        middle = cluster.counted((fewest + below) / 2)
         if middle in (fewest, below):
             return
         if enough(middle):

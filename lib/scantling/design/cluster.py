@@ -138,5 +138,9 @@ class Cluster:
         return power if self.devices % self.unit and not self.devices % power else self.unit
 
     def whole(self, devices: float) -> int:
-        """About so many devices, in whole units of those that work, at least one."""
+        """About so many devices, in whole units of them, at least one."""
+        return max(round(devices / self.unit), 1) * self.unit
+
+    def counted(self, devices: float) -> int:
+        """About so many devices, in whole units as the design counts them, at least one."""
         return max(round(devices / self.at_work), 1) * self.at_work

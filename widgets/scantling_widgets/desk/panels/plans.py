@@ -61,7 +61,7 @@ class Plans(Panel):
         ]
         pins = [c for c in table.names if not table.spec.open_to_formula(c)]
         table.columns = table.headed(["rank", *shown])
-        rows = [[cell(f"{i + 1}", i), *table.cells(p, shown)] for i, p in enumerate(listed)]
+        rows = [[cell(f"{i + 1}", i + 1), *table.cells(p, shown)] for i, p in enumerate(listed)]
         table.fill(rows, listed)
         own = (i for i, p in enumerate(listed) if all(p.get(c) == plan.get(c) for c in pins))
         table.chosen = next(own, -1)
