@@ -22,14 +22,14 @@ def nearest(cluster: Cluster, scales: Iterable[float], enough: Callable[[int], b
     is."""
     last = cluster.devices
     for scale in scales:
-        hit = cluster.whole(cluster.devices * scale)
+        hit = cluster.counted(cluster.devices * scale)
         if enough(hit):
             break
         last = hit
     else:
         return None
     for _ in range(HALVINGS):
-        middle = cluster.whole((last + hit) / 2)
+        middle = cluster.counted((last + hit) / 2)
         if middle in (last, hit):
             break
         if enough(middle):
@@ -42,8 +42,8 @@ def nearest(cluster: Cluster, scales: Iterable[float], enough: Callable[[int], b
 @lru_cache(maxsize=8)
 def sensible(assessment: Assessment) -> Assessment | None:
     """A design that is past a limit of sense on the nearest number of devices of the same kind on
-    which it is feasible by a coarse search: more of them, fewer where MFU alone is past; None where
-    there is none."""
+    which it is feasible, which a coarse search finds: more of them, fewer where MFU alone is past;
+    None where there is none."""
     past = {reason.field for reason in assessment.reasons if reason.verdict == "impractical"}
     if not past:
         return None
@@ -60,7 +60,11 @@ def sensible(assessment: Assessment) -> Assessment | None:
 
     scales = [1 / s for s in MORE_DEVICES] if past == {"mfu"} else MORE_DEVICES
     nearest(assessment.resolved.cluster, scales, enough)
-    return best
+    if best is None:
+        return None
+    # with the figures that the same number has wherever else it is named
+    whole = changed(assessment.design, {"cluster.devices": best.resolved.cluster.devices})
+    return best if whole is None or whole.verdict != "feasible" else whole
 
 
 def smallest(assessment: Assessment) -> Iterator[str]:
