@@ -82,7 +82,9 @@ def kits(assessment: Assessment, to: str, on: str = "torchrun") -> dict[str, str
         order = ", then ".join(f"`{folder}`" if folder else "this folder" for folder in folders)
         out["README.md"] += (
             f"\n## Phases\nThe design has {len(folders)} phases, each with its "
-            f"own plan: start {order}; each resumes from the checkpoint before it.\n"
+            f"own plan: start {order}, each in a RUN_DIR of its own. A phase begins with the "
+            "weights that the one before it left, which INIT names, and with steps, learning rate "
+            f"and optimizer states of its own. INIT: {chosen.saves.begin or 'a checkpoint'}.\n"
         )
     return out
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from scantling.base.quantities.quantity import band
 from scantling.base.show import days, gigabytes, several, span, usd
 from scantling.base.units import DAY_S, HOUR_S
-from scantling.catalogue.words import Precision
+from scantling.catalogue.words import Precision, Sharding
 from scantling.verdict.assessment import Assessment
 
 from .launch_plan import LaunchPlan, known
@@ -16,6 +16,7 @@ from .quote import md
 SMALL_BYTES = 5e7  # of a part of the memory that is not worth its words
 MEMORY_NAMES = {"optimizer": "fp32 weights and moments"}
 RECOVERIES = {"restart": "from the queue", "in-place": "in place, on spare nodes"}
+WAITING = "in place; no node is spare: a lost one is waited for"
 
 
 class Row(NamedTuple):
@@ -157,16 +158,23 @@ def copies(launch: LaunchPlan) -> str:
     return launch.framework.keep(launch.keep, launch.survival.keep_days)
 
 
+def recovery(launch: LaunchPlan) -> str:
+    """How the run goes on after a failure."""
+    way = launch.survival.recovery
+    return WAITING if way == "in-place" and not launch.spares else RECOVERIES[way]
+
+
 def checkpoints(launch: LaunchPlan) -> list[Row]:
     """Format, interval, size, cost and room of the checkpoints."""
     f = launch.figures
     saves = launch.framework.saves
+    shards = launch.plan.sharding in (Sharding.ZERO2, Sharding.ZERO3)
     return [
-        Row("format", saves.format),
+        Row("format", saves.of_shards if shards and saves.of_shards else saves.format),
         Row("where", f"`RUN_DIR`: {saves.place}"),
         Row("frequency", frequency(launch)),
         *tiers(launch),
-        Row("recovery", RECOVERIES[launch.survival.recovery]),
+        Row("recovery", recovery(launch)),
         Row(
             "size", f"{gigabytes(f.checkpoint_bytes)} a copy: weights, fp32 master copy and moments"
         ),

@@ -70,6 +70,8 @@ class Saves:
     place: str
     resume: str
     hand_over: str
+    begin: str = ""  # what INIT names: where weights come from that a run begins with
+    of_shards: str = ""  # the format under ZeRO-2 and 3, where it is another
 
 
 @record
@@ -251,6 +253,12 @@ class LaunchPlan:
     def parameters(self) -> int:
         """All parameters of the model, without modules that predict further tokens."""
         return int(self.params.total)
+
+    @property
+    def begins(self) -> bool:
+        """Whether it begins with weights: of a checkpoint, or of the phase before it."""
+        first = self.assessment.phases[0].phase
+        return self.phase.from_checkpoint or self.phase is not first
 
     @property
     def to(self) -> str:

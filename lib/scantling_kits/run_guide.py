@@ -76,9 +76,13 @@ def to_install(launch: LaunchPlan) -> list[str]:
         out.append(framework.without_transformer_engine)
     if framework.has_trainer:
         out.append(
-            "To fine-tune: INIT=the folder of the weights (config.json and safetensors, as Hugging "
-            "Face writes them), and a learning rate of your own (LR); without it weights start "
-            "from the seed."
+            f"To fine-tune: INIT={framework.saves.begin}, and a learning rate of your own (LR); "
+            "without it weights start from the seed."
+        )
+    elif launch.begins and framework.saves.begin:
+        out.append(
+            f"INIT={framework.saves.begin}: the weights that this run begins with, where its "
+            "RUN_DIR has no checkpoint; without it they start from the seed."
         )
     if launch.nodes > 1:
         out.append("This folder and RUN_DIR on a file system that every node sees.")

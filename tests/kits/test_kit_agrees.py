@@ -1,11 +1,14 @@
 """What a launch kit runs and what its design says are one answer, or the design says where not."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 import scantling as sc
 from scantling.catalogue.stacks import stack
 from scantling.cli import texts
+from scantling_kits import kits
 from scantling_kits.budget import budget
 from scantling_kits.expressible import express
 from scantling_kits.frameworks import FRAMEWORKS
@@ -99,3 +102,46 @@ def test_a_search_under_a_stack_finds_a_plan_that_its_kit_writes(row):
     assert one.fits
     launch = launch_plan(one, FRAMEWORKS[stack(name).kit], "torchrun", one.resolved.main)
     assert [gap for gap in hard_gaps(launch) if gap.field in launch.plan.as_dict()] == []
+
+
+BEGINS = {
+    "megatron": "--pretrained-checkpoint /weights",  # training/checkpointing.py of 0.19.2
+    "megatron-bridge": "checkpoint.pretrained_checkpoint='/weights'",  # CheckpointConfig of 0.6.2
+    "maxtext": "load_parameters_path=/weights",  # MaxText's base.yml
+}
+
+
+@pytest.mark.parametrize("to", sorted(BEGINS))
+def test_a_later_phase_begins_with_the_weights_that_init_names(tmp_path, to):
+    """Each phase has steps and a RUN_DIR of its own: without a word for them it would begin from
+    the seed."""
+    parts = [{"tokens": 1e11, "seq_len": 4096, "global_batch": 512}]
+    parts.append({"tokens": 1e10, "seq_len": 8192, "global_batch": 256, "name": "long"})
+    data = {
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": "h100-sxm", "devices": 8},
+        "job": {"phases": parts},
+    }
+    files = kits(sc.assess(sc.Design.from_data(data)), to)
+    assert "INIT" in files["README.md"].partition("## Phases")[2]
+    later = next(name for name in files if name.startswith("phase-"))
+    folder = later.partition("/")[0]
+    assert "INIT=" in files[f"{folder}/README.md"]
+    for name, text in files.items():
+        if name.startswith(folder):
+            (tmp_path / Path(name).name).write_text(text, encoding="utf-8")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool in ("torchrun", "python3"):
+        (tools / tool).write_text('#!/bin/sh\necho "$@"\n', encoding="utf-8")
+        (tools / tool).chmod(0o755)
+    run = {"PREFLIGHT": "off", "MOCK_DATA": "1", "INIT": "/weights", "MEGATRON_LM": "/checkout"}
+    out = subprocess.run(
+        ["bash", tmp_path / "launch.sh"],
+        env={**run, "PATH": f"{tools}:{os.environ['PATH']}", "RUN_DIR": str(tmp_path / "run")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    logs = "".join(p.read_text(encoding="utf-8") for p in (tmp_path / "run").rglob("*.log"))
+    assert BEGINS[to] in out.stdout + logs, out.stderr

@@ -141,7 +141,8 @@ FRAMEWORK = replace(
     prepare=(
         "DATA_ARGS=()\n"
         'if [ -n "${DATA:-}" ]; then DATA_ARGS=("dataset.data_path=\'$DATA\'" '
-        "\"dataset.path_to_cache='$RUN_DIR/data-cache'\"); fi"
+        "\"dataset.path_to_cache='$RUN_DIR/data-cache'\"); fi\n"
+        'if [ -n "${INIT:-}" ]; then DATA_ARGS+=("checkpoint.pretrained_checkpoint=\'$INIT\'"); fi'
     ),
     sites=sites,
     files=files,

@@ -8,6 +8,10 @@ MOCK_DATA = (
     "MOCK_DATA=1 makes tokens up: good for the first hour on the machine, which is about speed "
     "and memory, not about loss."
 )
+WEIGHTS = (  # what INIT names for the kits' own trainer
+    "the folder of the weights (config.json and safetensors, as Hugging Face and handover.py write "
+    "them)"
+)
 STEPS_TOGETHER = "it steps all ranks together and has no outer optimizer"
 
 

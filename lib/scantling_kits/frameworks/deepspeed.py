@@ -161,6 +161,7 @@ FRAMEWORK = replace(
             "and config.json with the names of the Hugging Face class where there is one; "
             "ds_to_universal.py for another number of ranks"
         ),
+        begin=fsdp.FRAMEWORK.saves.begin,
     ),
     install=(
         Install(

@@ -10,7 +10,7 @@ from scantling.catalogue.words import Sharding
 from ..launch_plan import Domain, Framework, Gap, Install, Knobs, LaunchPlan, Saves
 from ..render import render, source
 from ..values import RunValues
-from .common import MOCK_DATA, STEPS_TOGETHER, constants_note, near_copies, recovery_gaps
+from .common import MOCK_DATA, STEPS_TOGETHER, WEIGHTS, constants_note, near_copies, recovery_gaps
 from .layers import without_parts
 from .torch_gradients import gradients
 
@@ -182,6 +182,7 @@ FRAMEWORK = Framework(
             "model.safetensors and config.json; Llama, Qwen3 and Mixtral shapes with the names of "
             "their Hugging Face classes, others with model.py's"
         ),
+        begin=WEIGHTS,
     ),
     install=(
         Install(

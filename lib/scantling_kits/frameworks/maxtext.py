@@ -303,6 +303,7 @@ FRAMEWORK = Framework(
             "base_output_directory=hand-over` writes safetensors, for the families that it knows "
             "(llama, qwen, gemma, deepseek, mixtral); other shapes want a mapping of their own"
         ),
+        begin="the items of one checkpoint of MaxText (.../checkpoints/N/items)",
     ),
     install=(
         Install(
@@ -348,7 +349,8 @@ FRAMEWORK = Framework(
         "DATA_ARGS=()\n"
         'if [ "$MOCK_DATA" != 1 ] || [ -n "${DATA:-}" ]; then DATA_ARGS=(dataset_type=grain '
         'grain_file_type=arrayrecord "grain_train_files=${DATA:-}" tokenizer_type=huggingface '
-        '"tokenizer_path=${TOKENIZER:-}"); fi'
+        '"tokenizer_path=${TOKENIZER:-}"); fi\n'
+        'if [ -n "${INIT:-}" ]; then DATA_ARGS+=("load_parameters_path=$INIT"); fi'
     ),
     syncs=("synchronous", "local-steps"),
     sites=sites,

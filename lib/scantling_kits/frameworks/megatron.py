@@ -459,6 +459,11 @@ FRAMEWORK = Framework(
             "\"hand-over\")'`, with the architecture's configuration in place of "
             "ORGANISATION/MODEL"
         ),
+        begin=(
+            "a folder of Megatron's checkpoints, with latest_checkpointed_iteration.txt in it; "
+            "Megatron-Bridge makes one of Hugging Face's files (AutoBridge.import_ckpt)"
+        ),
+        of_shards="fsdp_dtensor (Megatron-FSDP's, sharded, one writer a rank)",
     ),
     install=(
         Install(
@@ -534,7 +539,8 @@ FRAMEWORK = Framework(
         'if [ -f "$HERE/quantization.yaml" ]; then DATA_ARGS+=(--te-precision-config-file '
         '"$HERE/quantization.yaml"); fi\n'
         'if [ -n "${TOKENIZER:-}" ]; then DATA_ARGS+=(--tokenizer-type HuggingFaceTokenizer '
-        '--tokenizer-model "$TOKENIZER"); fi'
+        '--tokenizer-model "$TOKENIZER"); fi\n'
+        'if [ -n "${INIT:-}" ]; then DATA_ARGS+=(--pretrained-checkpoint "$INIT"); fi'
     ),
     modules={
         "core_attn": "core_attn",

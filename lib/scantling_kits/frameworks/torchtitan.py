@@ -463,6 +463,7 @@ FRAMEWORK = Framework(
             "checkpoint.last_save_in_hf = True writes safetensors at the end, for architectures "
             "it has an adapter for"
         ),
+        begin="one checkpoint of torchtitan (.../checkpoint/step-N)",
     ),
     install=(
         Install("pip install torch==2.14.1 torchtitan==0.3.0"),
