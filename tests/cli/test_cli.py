@@ -614,6 +614,19 @@ def test_what_is_read_is_never_written_over(call, tmp_path, capsys):
     assert path.read_text() == "what somebody typed\n"
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("search {} --scheduler nonsense", "--scheduler: 'nonsense' cannot be reached: no address"),
+        ("page {} --no-browser --port 99999", "99999 is not in the range 1<=x<=65535"),
+        ("lab {} --no-browser --port 0", "0 is not in the range 1<=x<=65535"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(call, said, run, write):
+    refused = run(*call.format(write(LLAMA)).split())
+    assert refused.returncode == 2 and said in refused.stderr
+
+
 def test_a_closed_input_is_an_empty_one():
     command = f"{sys.executable} -m scantling design - <&-"
     p = subprocess.run(["bash", "-c", command], capture_output=True, text=True)

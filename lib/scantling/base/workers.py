@@ -74,7 +74,8 @@ def end_with_parent(others: list[Connection] | None = None) -> None:
         sys.exit(1)
 
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, leave)
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as a shell starts what it puts behind
+            signal.signal(number, leave)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _CTRL_C)
 
     def watch() -> None:

@@ -47,7 +47,10 @@ def across(
     log.setLevel("CRITICAL")
     try:
         if not hasattr(scheduler, "submit"):
-            client = distributed.Client(scheduler, timeout=PATIENCE_S)
+            try:
+                client = distributed.Client(scheduler, timeout=PATIENCE_S)
+            except ValueError as e:
+                raise OSError(f"no address: {e}") from None
         return _there(client, function, tasks, stopped, arrived, lost)
     except (distributed.CancelledError, distributed.comm.core.CommClosedError):
         raise OSError("the scheduler went away") from None

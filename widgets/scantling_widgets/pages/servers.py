@@ -49,9 +49,12 @@ class Server:
     token: str
 
 
+PORTS = 65_535  # the last there is
+
+
 def free_port(preferred: int) -> int:
     """The preferred port, or the next free one."""
-    for port in range(preferred, preferred + 200):
+    for port in range(preferred, min(preferred + 200, PORTS + 1)):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -242,6 +245,7 @@ def _serve(starting: AbstractContextManager[Server], what: str, browser: bool) -
 @click.argument("file", required=False)
 @click.option(
     "--port",
+    type=click.IntRange(1, PORTS),
     default=8888,
     show_default=True,
     help="port on loopback; the next free one where it is taken",
@@ -260,6 +264,7 @@ def lab(file: str | None, port: int, browser: bool) -> None:
 @click.argument("file", required=False)
 @click.option(
     "--port",
+    type=click.IntRange(1, PORTS),
     default=8866,
     show_default=True,
     help="port on loopback; the next free one where it is taken",
