@@ -130,7 +130,7 @@ def meta():
                     "oversubscription": 7,
                 },
                 "job": {"seq_len": 8192, "global_batch": 2048, "precision": "bf16"},
-                "plan": {"tp": 8, "cp": 1, "pp": 16, "dp": 128},
+                "plan": {"tp": 8, "cp": 1, "pp": 16, "vpp": 8, "dp": 128},
             }
         )
     )
