@@ -416,17 +416,20 @@ def _to_loss(design: Design, target: float, as_json: bool) -> None:
 @FILE
 @click.option(
     "--key",
-    default="likely.days",
-    show_default=True,
-    help="Quantity of `design --json` to look at: likely.days, likely.cost_usd, mfu, step_s …",
+    help=(
+        "Quantity of `design --json` to look at: likely.days, likely.cost_usd, mfu, step_s …; "
+        "left out, the days, and the step where the design says no tokens."
+    ),
 )
 @JSON
-def sensitivity(file: str, key: str, as_json: bool) -> None:
+def sensitivity(file: str, key: str | None, as_json: bool) -> None:
     """Move each input a realistic step down and up, search the plan again, and list the largest
     swing of the result first."""
 
     a = possible(file, as_json)
     numbers = {k: v for k, v in quantities(a).items() if isinstance(v, (int, float))}
+    if key is None:
+        key = "likely.days" if "likely.days" in numbers else "step_s"
     if key not in numbers:
         raise DesignError("--key", key, list(numbers), problem="is no number of this design")
     rows = tornado(a, key)
