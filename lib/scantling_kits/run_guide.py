@@ -84,6 +84,12 @@ def to_install(launch: LaunchPlan) -> list[str]:
             f"INIT={framework.saves.begin}: the weights that this run begins with, where its "
             "RUN_DIR has no checkpoint; without it they start from the seed."
         )
+        if not launch.model.position_rows:
+            out.append(
+                "Where the config.json of those weights has `rope_scaling` (Llama 3.1's does), the "
+                "framework's own scaling of rotary positions has to be set too: this kit sets their "
+                "base alone."
+            )
     if launch.nodes > 1:
         out.append("This folder and RUN_DIR on a file system that every node sees.")
     else:
