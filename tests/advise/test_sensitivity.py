@@ -347,3 +347,22 @@ def test_a_slower_rate_raises_no_utilisation_of_a_job_in_phases():
     assert len(a.phases) == 2 and len(inputs) == 3
     for row in sensitivity.tornado(a, "mfu", over=inputs):
         assert row["low"] <= a.mfu <= row["high"] * (1 + 1e-9), row["what"]
+
+
+def test_a_longer_restart_or_more_failures_end_no_run_sooner():
+    """Where the longer run misses its deadline, further schedules are searched: the swing would be
+    that of another plan."""
+    d = Design.from_data(
+        {
+            "model": "llama-3.1-405b",
+            "cluster": {"accelerator": "h200-sxm", "devices": 16384},
+            "job": {"tokens": 1e13, "seq_len": 8192, "global_batch": 2048},
+        }
+    )
+    d = d.change({"constraints.deadline_days": 1.01 * assess(d).likely.days})
+    a = assess(d)
+    recovery = ("Failure rate", "Restart", "Stall of a save")
+    over = [one for one in sensitivity.inputs(a) if one.what in recovery]
+    assert len(over) == 3
+    for row in sensitivity.tornado(a, "likely.days", over=over):
+        assert row["low"] <= a.likely.days * (1 + 1e-9) <= row["high"] * (1 + 2e-9), row["what"]

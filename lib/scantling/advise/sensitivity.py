@@ -109,7 +109,7 @@ def stated_inputs(assessment: Assessment) -> list[Input]:
     rows = [
         *_of_the_cluster(assessment),
         *_of_the_job(assessment),
-        *_of_recovery(assessment),
+        *(_with_plan(assessment, one) for one in _of_recovery(assessment)),
         *_precisions(assessment),
     ]
     return [row for row in rows if row is not None]
