@@ -18,6 +18,7 @@ from ..catalogue.published import beyond
 from ..design.design import Design
 from ..plans.axes import counted, described
 from ..plans.leaderboard import plan_columns
+from ..plans.plan_names import repeated
 from ..plans.prepare import prepare
 from ..plans.space import SPACES
 from .bar import Bar
@@ -230,11 +231,12 @@ def _says_something(field: str, rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _recompute(plan: Mapping[str, Any]) -> str:
-    """What is recomputed, with the share of a stage's layers where that is not all."""
+    """What is recomputed, with the share of a stage's layers where that is not all, or its
+    modules."""
     share = plan.get("recompute_share", 1)
     if plan["recompute"] == "full" and share < 1:
         return f"full {share:.0%}"
-    return str(plan["recompute"])
+    return f"{plan['recompute']}{repeated(plan)}"
 
 
 def _untried(plans: Sequence[Mapping[str, Any]]) -> list[str]:
