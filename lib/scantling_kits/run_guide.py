@@ -87,8 +87,8 @@ def to_install(launch: LaunchPlan) -> list[str]:
         if not launch.model.position_rows:
             out.append(
                 "Where the config.json of those weights has `rope_scaling` (Llama 3.1's does), the "
-                "framework's own scaling of rotary positions has to be set too: this kit sets their "
-                "base alone."
+                "framework's own scaling of rotary positions has to be set too: this kit sets "
+                "their base alone."
             )
     if launch.nodes > 1:
         out.append("This folder and RUN_DIR on a file system that every node sees.")
