@@ -254,8 +254,8 @@ MIXTURE = {  # small models leave this machine idle
 def test_the_biggest_micro_batch_is_no_smaller_than_the_plans_own():
     d = Design.from_data(
         {
-            "model": {"size": 34e9},
-            "cluster": {"accelerator": "h100-sxm", "devices": 256},
+            "model": {"size": 70e9},
+            "cluster": {"accelerator": "h100-sxm", "devices": 192},
             "job": {"seq_len": 8192},
         }
     )
