@@ -211,7 +211,8 @@ def _orderly_end() -> Iterator[None]:
 
     mine: list[signal.Signals] = []
     if current_thread() is main_thread():
-        numbers = (signal.SIGTERM, signal.SIGHUP)
+        # of those that the system has: Windows knows no SIGHUP
+        numbers = [one for one in signal.Signals if one.name in ("SIGTERM", "SIGHUP")]
         mine = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
     for number in mine:
         signal.signal(number, end)
