@@ -45,13 +45,16 @@ def _evidence_rows(figures: Facts) -> Data:
 
 
 def _names(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What each published run is called; with its plan, or else its id, where two would be called
-    the same."""
-    names = [f"{r['model']}, {r['devices']:,} × {r['accelerator']}" for r in runs]
-    for more in ("plan", "id"):
-        same = {name for name in names if names.count(name) > 1}
-        names = [f"{n}, {r[more]}" if n in same else n for n, r in zip(names, runs)]
-    return names
+    """What each published run is called; with its plan, or else its id, in a second line where two
+    would be called the same."""
+    plain = [f"{r['model']}, {r['devices']:,} × {r['accelerator']}" for r in runs]
+    with_plan = [f"{name}\n{r['plan']}" for name, r in zip(plain, runs)]
+    with_id = [f"{name}\n{r['id']}" for name, r in zip(plain, runs)]
+    columns = (plain, with_plan, with_id)
+    return [
+        next((name for name, every in zip(names, columns) if every.count(name) == 1), names[-1])
+        for names in zip(*columns)
+    ]
 
 
 def _published(run: Mapping[str, Any], name: str) -> Row:

@@ -17,10 +17,9 @@ INKS = {INK: "--ink", SOFT: "--soft", LINE: "--line", PAPER: "--paper"}
 
 PERCENT = "format(datum.value * 100, '~r') + ' %'"  # ticks of an axis of shares
 NARROW = "containerSize()[0] < 500"  # whether a picture stands on a telephone
-# labels of an axis of words: in two lines where the picture is narrow
-NARROW_LINES = (
-    f"{NARROW} ? split(replace(datum.label, regexp('^(.{{12,24}}?) '), '$1|'), '|') : datum.label"
-)
+# labels of an axis of words, a line break in them kept; in two lines where the picture is narrow
+_BROKEN = "replace(datum.label, regexp('^(.{12,24}?) '), '$1\\n')"
+NARROW_LINES = f"split({NARROW} ? {_BROKEN} : datum.label, '\\n')"
 # ticks of an axis of counts: 10, 20k, 3M, 7B, 15T, 1e20
 COUNTS = (
     "datum.value >= 1e15 ? replace(format(datum.value, '~e'), '+', '') : datum.value >= "
