@@ -178,7 +178,7 @@ test-site: $(READY)        ## the desk and the notebooks in a browser: numbers, 
 	$(BIN)/python -m pytest -rs -o addopts= $(if $(ALL),,-m "not long") tests/browser/test_site_browser.py tests/browser/test_notebooks_browser.py
 
 pictures: $(READY)        ## what README and CONTRIBUTING show: the desk, an example, the map of the house
-	@$(BIN)/python tests/bench/documents.py
+	@PYTHONPATH=tests:tests/bench $(BIN)/python tests/bench/documents.py
 	@CHROMIUM="$$(sh .ci/chromium --find)" SCANTLING_PICTURES=gallery/pictures $(BIN)/python -m pytest -q tests/browser -k pictures_of
 
 clean:        ## remove what was built, the environment too
