@@ -275,14 +275,9 @@ _HALF = re.compile(
     r"\bhalf\s+an?\s+(year|month|week|day|quarter|trillion|billion|million)\b", re.IGNORECASE
 )
 _HALVES = {"year": "6 months"}
-_FIRST_OPTION = re.compile(
-    r"\b(?:option|variant|plan|scenario|case|setup|offer|quote|vendor)\s+(?:a|1)\s*[:)]\s*",
-    re.IGNORECASE,
-)
-_OPTION = re.compile(
-    r"[\s;,.]*\b(?:option|variant|plan|scenario|case|setup|offer|quote|vendor)\s+(?:b|2|c|3)\s*[:)]\s*",
-    re.IGNORECASE,
-)
+_CHOICE = r"\b(?:option|variant|plan|scenario|case|setup|offer|quote|vendor)"
+_FIRST_OPTION = re.compile(rf"{_CHOICE}\s+(?:a|1)\s*[:)]\s*", re.IGNORECASE)
+_OPTION = re.compile(rf"[\s;,.]*{_CHOICE}\s+(?:b|2|c|3)\s*[:)]\s*", re.IGNORECASE)
 
 
 def normalised(text: str) -> str:

@@ -18,7 +18,7 @@ from ..catalogue.published import beyond
 from ..design.design import Design
 from ..plans.axes import counted, described
 from ..plans.leaderboard import plan_columns
-from ..plans.plan_names import repeated
+from ..plans.plan_names import of_modules
 from ..plans.prepare import prepare
 from ..plans.space import SPACES
 from .bar import Bar
@@ -236,7 +236,7 @@ def _recompute(plan: Mapping[str, Any]) -> str:
     share = plan.get("recompute_share", 1)
     if plan["recompute"] == "full" and share < 1:
         return f"full {share:.0%}"
-    return f"{plan['recompute']}{repeated(plan)}"
+    return f"{plan['recompute']}{of_modules(plan)}"
 
 
 def _untried(plans: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -149,7 +149,7 @@ def fields_of_plan(plan: PlanRow, names: Iterable[str]) -> dict[str, Any]:
     return {name: values[name] for name in names}
 
 
-def repeated(plan: Mapping[str, Any]) -> str:
+def of_modules(plan: Mapping[str, Any]) -> str:
     """Of which modules a plan recomputes; nothing where the stack's own say it."""
     modules = [module for module in plan["recompute_modules"] if module != RecomputeModule.LAYERS]
     return f" of {' and '.join(modules)}" if modules else ""
@@ -164,7 +164,7 @@ def short(plan: PlanRow) -> str:
     if plan["recompute"] == Recompute.FULL:
         words.append(f"full recompute of {several(plan['recompute_layers'], 'layer')} a stage")
     elif plan["recompute"] != Recompute.NONE:
-        words.append(f"{plan['recompute']} recompute{repeated(plan)}")
+        words.append(f"{plan['recompute']} recompute{of_modules(plan)}")
     if plan["offload"] != Offload.NONE:
         words.append(f"offload {plan['offload']}")
     return " · ".join(words)

@@ -8,7 +8,7 @@ from markupsafe import Markup
 from scantling.base.quantities.quantity import quantity, show
 from scantling.base.show import bytes_per_s, params, seconds, share, size
 from scantling.catalogue.words import MEMORY_PARTS
-from scantling.plans.plan_names import repeated
+from scantling.plans.plan_names import of_modules
 from scantling.verdict.overheads import overheads, own_computation
 from scantling.verdict.result import FigureKey, figure
 from scantling.verdict.texts import loss_name
@@ -84,7 +84,7 @@ def _sharded(view: View) -> Markup:
 
 def _recomputed(view: View) -> Markup:
     p = view.plan
-    text = repeated(p)
+    text = of_modules(p)
     if p.get("recompute_layers"):
         text += f" in {p['recompute_layers']} layers{' of a stage' if p['pp'] > 1 else ''}"
     time = view.facts["step_breakdown_s"].get("recompute")
