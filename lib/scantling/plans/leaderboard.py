@@ -155,11 +155,11 @@ def listed(
         "oom_probability": oom_probability(memory, search.capacity, spread_of(situation, plan)),
     }
     table = named(plan, n, phase.global_batch, words_of)
-    sets, at = np.unique(np.broadcast_to(plan.modules, n), return_inverse=True)
-    modules = np.empty(len(sets), object)  # empty lists: the stack's own
-    for i, bits in enumerate(sets.tolist()):
-        modules[i] = modules_of_bits(int(bits))
-    table["recompute_modules"] = modules[at]
+    bits = np.broadcast_to(plan.modules, n).astype(int)
+    modules = np.empty(bits.max(initial=0) + 1, object)  # empty lists: the stack's own
+    for sets in np.flatnonzero(np.bincount(bits)).tolist():
+        modules[sets] = modules_of_bits(sets)
+    table["recompute_modules"] = modules[bits]
     for name, column in figures.items():
         table[name] = np.broadcast_to(column, n)
     table["zone"] = words_of(ZONES)[np.asarray(zone(memory, search.capacity))]
