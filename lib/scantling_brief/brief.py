@@ -11,7 +11,7 @@ from scantling import catalogue
 from scantling.base.errors import DesignError, plain
 from scantling.base.records import Lines
 from scantling.base.typed import currency
-from scantling.base.units import GB, GBIT, HOUR_S, TERA
+from scantling.base.units import DAY_S, GB, GBIT, HOUR_S, TERA
 from scantling.catalogue.models.entries import entry
 from scantling.catalogue.models.shape import parameters
 from scantling.catalogue.words import ADAPTED, POLICIES, ROLLOUT_ENGINES, Axis, Method
@@ -33,7 +33,7 @@ from .line import Question, Reading
 from .machine import choose_accelerator, choose_fabric
 from .notes import FACTS, WITHOUT, Asked, Clash, Either, Notes
 from .question_commands import OF_TUNING, question_of
-from .readers import Chip, in_thousands
+from .readers import MOST_IN_A_NODE, Chip, in_thousands
 from .topics import Topic
 
 _wrong = partial(DesignError, "text")
@@ -327,20 +327,25 @@ def _worth(notes: Notes) -> None:
     if not (openers or behind or "worth" in asked.words.lower()):
         return
     begin = openers[-1].end() if openers else first
-    place = _tried(notes, asked.place, last) if behind else _tried(notes, begin, asked.place)
+    span = (asked.place, last) if behind else (begin, asked.place)
+    place = _tried(notes, *span)
     words = " ".join(notes.text[asked.place if behind else begin : last].split())[:LONGEST_QUOTE]
     path = _PATHS.get(place, place)
     value = notes.fields.get(path)
     other = _in_a_node(str(value)) if path == _CHIP else WITHOUT.get(path)
+    places = notes.places.items()
     if value is not None and other is not None and other != value:
         notes.either.append(Either(path, other, asked.words))
     elif path == _CHIP:
         notes.questions.append(Asked(Topic.CHIP, asked.words))
+    elif any(p.startswith(_OF_FAILURES) and span[0] <= at < span[1] for p, at in places):
+        notes.questions.append(Asked(Topic.SPARES, asked.words))
     else:
         notes.ask(words, _NOT_BESIDE)
 
 
 _CHIP = "cluster.accelerator"
+_OF_FAILURES = ("reliability.", "checkpoint.", "mtbf_s")  # goodput says what they cost
 _PATHS = {"accelerator": _CHIP}  # the field that a fact is worked out to
 _OPENER = re.compile(
     r"(?:^|(?<=[.?!,:;-]))\s*(?:(?:and|but|so|also)\s+)?"
@@ -452,6 +457,7 @@ def _tokens(notes: Notes) -> None:
     _ask_if_below(notes, "job.tokens", FEWEST_TOKENS, of_a_sequence)
 
 
+_NO_NETWORK = "no network of the catalogue has this rate: which one is compared?"
 _THAT_MODEL = "nothing else says the model: it is this one"
 _ITS_SHAPE = re.compile(r"arch|shape", re.IGNORECASE)
 
@@ -618,6 +624,8 @@ def _machine(notes: Notes) -> None:
         notes.set("accelerator", facts["hours_of"], notes.words["hours_of"])
     if "of_them" in facts:
         _of_them(notes, facts["of_them"])
+    if "of_each" in facts:
+        _of_each(notes, facts["of_each"])
     if "instance" in facts:
         _instance(notes, facts["instance"])
         _price_of_instance(notes)
@@ -636,6 +644,7 @@ def _machine(notes: Notes) -> None:
         _hours(notes, facts["device_hours"])
     if "bare_sum" in facts:
         _bare_sum(notes, facts["bare_sum"])
+    _spot(notes)
     _alternatives(notes)
     _network(notes)
     _failures(notes)
@@ -720,6 +729,29 @@ def _failures(notes: Notes) -> None:
     notes.set(path, rate, words, why)
 
 
+_TAKEN_BACK = "prices.spot.preemptions_per_day"
+_SPOT_PRICE = "prices.spot.usd_per_device_hour"
+_SPOT_ALONE = re.compile(r"(?:spot|pre-?empt|interruptible)", re.IGNORECASE)
+
+
+def _spot(notes: Notes) -> None:
+    """Devices that are taken back have a price and how often that happens; what is not said of the
+    two is asked about."""
+    since_s = notes.facts.get("taken_back_s")
+    priced = _SPOT_PRICE in notes.fields
+    if since_s is None and not priced:
+        return
+    if since_s is None:
+        _leave_open(notes, _SPOT_PRICE, f"how many a day are taken back ({_TAKEN_BACK})?")
+        return
+    words = notes.words["taken_back_s"]
+    if not priced:
+        notes.ask(words, f"taken back at which price ({_SPOT_PRICE})?", (_SPOT_PRICE,))
+        return
+    notes.set(_TAKEN_BACK, float(f"{DAY_S / since_s:.4g}"), words, "of all nodes together")
+    notes.unread[:] = [asked for asked in notes.unread if not _SPOT_ALONE.match(asked.words)]
+
+
 def _devices_of_a_node(notes: Notes) -> int:
     """Devices of a node as the line says it, else of the usual node of its accelerator; 8 where the
     catalogue has none."""
@@ -740,15 +772,13 @@ def _alternatives(notes: Notes) -> None:
                 notes.ask(words, NO_CHIP, near_chips(value.text))
             else:
                 either.append(Either("cluster.accelerator", choice.id, words))
-        elif path == "fabric":
-            try:
-                id = catalogue.fabric(value).id
-                either.append(Either("cluster.scale_out", id, words))
-            except DesignError:
-                notes.ask(words, "which network of this kind is it (cluster.scale_out)?")
-        elif path == "rate":
-            fabric = choose_fabric(notes.facts.get("fabric"), value, "port", _per_node(notes) or 8)
-            either.append(Either("cluster.scale_out", fabric["scale_out"], words))
+        elif path in ("fabric", "rate"):
+            other = {e.path: e.value for e in notes.either if e.words == words}
+            if path == "fabric" or "fabric" not in other:
+                kind = other.get("fabric", notes.facts.get("fabric"))
+                network = _network_of(notes, kind, other.get("rate"))
+                if _of_catalogue(notes, network, words):
+                    either.append(Either("cluster.scale_out", network, words))
         elif path in ("nodes", "racks") and "cluster.devices" in notes.fields:
             each = notes.fields["cluster.devices"] // notes.facts[path]
             either.append(Either("cluster.devices", value * each, words))
@@ -767,6 +797,23 @@ def _alternatives(notes: Notes) -> None:
         words = notes.words["devices_or"]
         either.append(Either("cluster.devices", notes.facts["devices_or"], words))
     notes.either[:] = either
+
+
+def _network_of(notes: Notes, kind: str | None, rate: float | None) -> Any:
+    """The network of a kind and a rate [Gb/s] of its ports; InfiniBand alone is that of the
+    accelerator's usual node."""
+    if kind in (None, "ib") and rate is None:
+        node = catalogue.node_for(notes.fields.get("cluster.accelerator", ""))
+        usual = node.scale_out if node else ""
+        return usual if usual.startswith("ib") else catalogue.fabric("ib").id
+    return choose_fabric(kind, rate, "port", _per_node(notes) or 8)["scale_out"]
+
+
+def _of_catalogue(notes: Notes, network: Any, words: str) -> bool:
+    """Whether a network that is compared is one of the catalogue; another is asked about."""
+    if not isinstance(network, str):
+        notes.ask(words, _NO_NETWORK, ("cluster.scale_out",))
+    return isinstance(network, str)
 
 
 def _check(text: str) -> None:
@@ -1006,6 +1053,18 @@ def _of_them(notes: Notes, count: int) -> None:
     notes.set(path, count, notes.words["of_them"])
 
 
+def _of_each(notes: Notes, count: int) -> None:
+    """A count of devices of each: of each chip that is compared, or of each node; it is asked about
+    where neither is."""
+    words = notes.words["of_each"]
+    if any(either.path == "accelerator" for either in notes.either):
+        notes.set("cluster.devices", count, words, "of each that is compared")
+    elif "nodes" in notes.facts and count <= MOST_IN_A_NODE:
+        notes.set("cluster.devices_per_node", count, words)
+    else:
+        notes.ask(words, "each of what (cluster.devices has all)?", ("cluster.devices",))
+
+
 def _racks(notes: Notes, racks: int) -> None:
     """Devices of a count of racks, where the scale-up domain is one."""
     words = notes.words["racks"]
@@ -1079,19 +1138,7 @@ def _network(notes: Notes) -> None:
     rate_of = notes.facts.get("rate_of")
     if rate_of and not rate:
         notes.ignore(words["rate_of"], "no rate is said of it, such as 400 Gb/s per device")
-    if "no_ib" in notes.facts:
-        if kind and not str(kind).startswith("ib"):
-            notes.note(words["no_ib"], why="another network is named")
-        else:
-            notes.ask(words["no_ib"], "which network then (cluster.scale_out)?")
-            return
-    if not kind and not rate:
-        return
-    if not kind and not rate_of and re.search(r"B(?:/s|ps)", words["rate"]):
-        choices = ("cluster.scale_out_gbytes_per_s_per_device", "cluster.storage")
-        notes.ask(words["rate"], "a rate of the network, or of the shared store?", choices)
-        return
-    if kind and _is_of_node(notes, kind, rate):
+    if _is_no_network(notes, kind, rate) or kind and _is_of_node(notes, kind, rate):
         return
     if rate_of == "node" and "cluster.nics_per_node" in notes.fields:
         rate_of = "port"  # the node's are the ports
@@ -1099,6 +1146,9 @@ def _network(notes: Notes) -> None:
         rate_of = "node"  # no port is as fast
     sources = " ".join(words[fact] for fact in ("rate", "fabric", "rate_of") if fact in words)
     fields = choose_fabric(kind, rate, rate_of or "port", _per_node(notes) or 8)
+    if any(either.path == "cluster.scale_out" for either in notes.either):
+        fields = fields or {"scale_out": _network_of(notes, kind, rate)}
+        _of_catalogue(notes, fields["scale_out"], sources)
     for name, value in fields.items():
         notes.fields[f"cluster.{name}"] = value
         notes.note(sources, f"cluster.{name}", value)
@@ -1107,6 +1157,23 @@ def _network(notes: Notes) -> None:
     if kind is None:
         why = "a rate without a network: InfiniBand"
         notes.assume("cluster.scale_out", fields.get("scale_out"), why)
+
+
+def _is_no_network(notes: Notes, kind: str | None, rate: float | None) -> bool:
+    """Whether no network is named, or words of one have to be asked about first."""
+    words = notes.words
+    if "no_ib" in notes.facts:
+        if not kind or str(kind).startswith("ib"):
+            notes.ask(words["no_ib"], "which network then (cluster.scale_out)?")
+            return True
+        notes.note(words["no_ib"], why="another network is named")
+    if kind or not rate:
+        return not kind
+    if "rate_of" not in notes.facts and re.search(r"B(?:/s|ps)", words["rate"]):
+        choices = ("cluster.scale_out_gbytes_per_s_per_device", "cluster.storage")
+        notes.ask(words["rate"], "a rate of the network, or of the shared store?", choices)
+        return True
+    return False
 
 
 def _is_of_node(notes: Notes, kind: str, rate: float | None) -> bool:

@@ -53,6 +53,8 @@ def ask_about_rest(notes: Notes) -> None:
         names |= {"comparison", *(either.path for either in notes.either)}
     if any(asked.topic is Topic.SLOW for asked in notes.questions):
         names.add("measured")
+    if any(asked.topic is Topic.SENSITIVITY for asked in notes.questions):
+        names.add("sensitivity")
     asked = {choice.partition(":")[0] for unread in notes.unread for choice in unread.choices}
     known = words_beside(names | asked)
     if "cluster.accelerator" in notes.fields and any(

@@ -11,7 +11,7 @@ from scantling.catalogue.stacks import Stack, stacks
 from scantling.design.line_reading import Read
 
 from .decisive import ask_about
-from .fragments import ACCELERATOR, FAMILY, GROUP, TIMES, whole_in
+from .fragments import ACCELERATOR, FAMILY, GROUP, MEMORY, TIMES, whole_in
 from .idle import is_idle, turning
 from .match import Match
 from .notes import NEGATED, TURNED, UNUSED, Notes
@@ -21,7 +21,7 @@ from .rule import Rule, sets, topic
 from .rules_asked import ASKED
 from .rules_limits import LIMITS
 from .rules_machine import MACHINE
-from .rules_model import MODEL
+from .rules_model import MODEL, STYLE
 from .rules_questions import QUESTIONS
 from .rules_tuning import TUNING
 from .spelling import in_english
@@ -145,9 +145,11 @@ def rules() -> tuple[Rule, ...]:
     named: list[Rule] = []
     for entry in entries().values():
         for name in (entry.id, *entry.aliases):
-            parts = re.split(r"-|(?<=[a-z])(?=\d)", name)
-            pattern = r"[\s_-]*".join(map(re.escape, parts))
-            named += sets({"model": always(entry.id)}, pattern)
+            named += sets({"model": always(entry.id)}, _spaced(name))
+            if (sized := _SIZED.fullmatch(name)) and _is_one_series(sized):  # 70B Llama 2
+                series = rf"{_spaced(sized['series'])}(?![\s-]*(?:{STYLE}\b|\d|v\d))"
+                behind = rf"{re.escape(sized['size'])}[\s-]+{series}"
+                named += sets({"model": always(entry.id)}, behind)
     stated: list[Rule] = []
     for stack in stacks().values():
         if stack.names:
@@ -182,6 +184,23 @@ def rules() -> tuple[Rule, ...]:
             fields={"instance": always(node)},
         )
     return (*named, *MACHINE, *rented, *MODEL, *LIMITS, *stated, *TUNING, *ASKED, *QUESTIONS)
+
+
+_SIZED = re.compile(r"(?P<series>.+)-(?P<size>(?:\d+x)?\d+(?:\.\d+)?[bmt])")
+
+
+def _is_one_series(sized: re.Match[str]) -> bool:
+    """Whether no later series of the name has a model of this size, as Llama 2 has of Llama."""
+    begin, end = f"{sized['series']}-", f"-{sized['size']}"
+    return not any(
+        id.startswith(begin) and id.endswith(end) and len(id) > len(begin) + len(end) - 1
+        for id in entries()
+    )
+
+
+def _spaced(name: str) -> str:
+    """The pattern of a name that is written with spaces, dashes or neither."""
+    return r"[\s_-]*".join(map(re.escape, re.split(r"-|(?<=[a-z])(?=\d)", name)))
 
 
 def _of_stack(stack: Stack) -> str:
@@ -266,6 +285,29 @@ _INSTEAD = re.compile(
     r"(?<![\w.,])(\d[\d,]*k?)\s+instead\s+of\s+(\d[\d,]*k?)(\s?(?:[a-z]{1,3}\d{2,3}[a-z]?|gpus?|nodes?|devices|chips)\b)",
     re.IGNORECASE,
 )
+# a form that stands before its chip, or before the nodes of it: two PCIe nodes of 4 A100
+_FORM_FIRST = re.compile(
+    rf"\b(?P<form>PCI-?e|SXM\d?)\s+(?P<nodes>{GROUP}\s+(?:of|with|each\s+with)\s+\d+\s*[x×]?\s*|(?:versions?\s+of\s+(?:the\s+)?)?)"
+    rf"(?P<chip>(?:{FAMILY})s?(?:\s+{MEMORY})?)(?![\w-]|\s+(?:PCI|SXM))",
+    re.ASCII | re.IGNORECASE,
+)
+_SPOT_FIRST = re.compile(
+    rf"\b(?P<spot>spot|pre-?emptible|interruptible)\s+(?P<chip>(?:{FAMILY})s?(?:\s+{MEMORY})?)(?![\w-])",
+    re.ASCII | re.IGNORECASE,
+)
+_TWICE = re.compile(
+    r"\btwice\s+(?=(?:an?|per|each|every)\s+(?:hour|day|week|month)\b)", re.IGNORECASE
+)
+_NO_APOSTROPHE = re.compile(
+    r"\b(do|does|did|ca|wo|is|are|was|has|have|should|would|could|must)nt\b", re.IGNORECASE
+)
+# don't have NVLink, do not want more than ...
+_LACKS = re.compile(
+    r"\b(?:(?:(?:do|does|did)\s?(?:n['’]?t|not)|can(?:['’]?t|\s?not)|(?:must|may|should|will|shall)\s?(?:n['’]?t|not)|won['’]?t)"
+    r"\s+(?:have|get|want(?!\s+to\b))|ha(?:ve|s)\s?(?:n['’]?t|not)\s+got|(?:have|has|there(?:['’]?s|\s+is|\s+are))\s+no)"
+    r"\s+(?:(?:an?|any|the)\s+)?(?=[a-z])",
+    re.IGNORECASE,
+)
 _RACK = re.compile(r"\bnvlink[\s-]?(72|36)\b", re.IGNORECASE)
 _RATIOS = re.compile(
     r"\b(\d(?:\.\d)?:1)\s+(instead\s+of|or|vs\.?|versus)\s+(\d(?:\.\d)?:1)\s+(over-?subscri\w+|taper\w*)",
@@ -293,6 +335,9 @@ def normalised(text: str) -> str:
     text = _VS_EVERY.sub(r"\1 ", _EVERY_ONE.sub(r"\1 1", text))
     text = _INSTEAD.sub(r"\1\3 instead of \2\3", _RACK.sub(r"NVL\1", text))
     text = _RATIOS.sub(r"\1 \4 \2 \3 \4", text)
+    text = _NO_APOSTROPHE.sub(r"\1n't", text)
+    text = _SPOT_FIRST.sub(r"\g<chip> \g<spot>", _TWICE.sub("2 times ", _LACKS.sub("no ", text)))
+    text = _FORM_FIRST.sub(r"\g<nodes>\g<chip> \g<form>", text)
     text = _JOINED.sub(r"\1 ", text)
     text = _OPTION.sub(r" or ", _FIRST_OPTION.sub("", text))
     text = _HALF.sub(lambda half: _HALVES.get(half[1].lower(), f"0.5 {half[1]}"), text)
@@ -380,7 +425,16 @@ class _Scanner:
             return False
         if self.supposing:
             return self.notes.suppose(rule, match)
-        return self.comparing and self.notes.alternative(rule, match, match.words)
+        compares = self.comparing or self._compares_here()
+        return compares and self.notes.alternative(rule, match, match.words)
+
+    def _compares_here(self) -> bool:
+        """Whether the sentence at this place asks which of two is the better."""
+        ends = _SENTENCE_END.finditer(self.text)
+        first = max((end.end() for end in ends if end.end() <= self.place), default=0)
+        end = _SENTENCE_END.search(self.text, self.place)
+        sentence = self.text[first : end.end() if end else len(self.text)]
+        return bool(_SUPPOSES.search(sentence) and _BETTER.search(sentence))
 
     def _belongs(self, rule: Rule, match: Match) -> bool:
         """Whether a match behind an alternative, in the same clause, is another value of its own:
@@ -401,7 +455,8 @@ class _Scanner:
         word = words.split()[0].lower()
         joins = word in _JOINS
         over = word == "over" and "behind" in self.notes.facts  # worth it over ...
-        instead = word == "instead" and "?" in self.text  # a question compares the two
+        # a question compares the two
+        instead = word in ("instead", "rather") and ("?" in self.text or self._compares_here())
         joined = word in _OR_WORDS or joins or instead or over
         since = max(
             (clause.end() for clause in _CLAUSE.finditer(self.text, 0, self.place)), default=0
@@ -425,7 +480,7 @@ class _Scanner:
     def _word(self) -> None:
         """A word that no rule reads: it turns what follows, means nothing here, or is ignored."""
         match = _WORD.match(self.text, self.place)
-        word = _PARTED.split(match[0], maxsplit=1)[0].rstrip(":") if match else ""
+        word = _PARTED.split(match[0], maxsplit=1)[0].rstrip(":.") if match else ""
         word = word or self.text[self.place]
         end = self.place + len(word)
         bare = word.strip(".:'’/-–—").lower()
@@ -436,10 +491,11 @@ class _Scanner:
                 self.place = end
                 return
         self.comparing |= bare in _COMPARES
-        if bare in turning() or self.comparing and bare in _JOINS:
+        asks = bare.endswith("n't") and _SUBJECT.match(self.text, end)  # can't we ...?
+        if bare in turning() and not asks or self.comparing and bare in _JOINS:
             if self.turned is None:
                 self.turned = self.place
-        elif not _idle(bare):
+        elif not asks and not _idle(bare):
             self._unused(word, bare, end)
         self.place = max(end, self.unit_to or 0)
 
@@ -508,6 +564,19 @@ _WHICH = re.compile(
     r"|\b(?:compar(?:e|ing)|choose between|weigh\w*)\b|\b(?:options|offers|quotes)\s*:",
     re.IGNORECASE,
 )
+_SENTENCE_END = re.compile(r"[?!;\n]|\.(?=\s|$)")
+# a sentence asks or supposes, and weighs one thing against another
+_SUPPOSES = re.compile(
+    r"\?|\b(?:would|will|does|do|should|shall|could|can|is|are)\s+(?:it|this|that|we|i|the|an?)\b|\b(?:what\s+(?:if|happens|would)|how\s+much"
+    r"|whether|worth|any\s+(?:point|gain|benefit))\b",
+    re.IGNORECASE,
+)
+_BETTER = re.compile(
+    r"\b(?:better|worse|faster|slower|quicker|cheaper|dearer|more\s+(?:expensive|efficient)|replac(?:e|ed|es|ing)|swap\w*|switch(?:ing|ed)?"
+    r"|(?:up|down)grad(?:e|ed|ing)|worth|outperforms?|beats?|hurts?|pays?\s+off|compared|than|instead|rather)\b",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(r"\s+(?:i|we|it|this|that|there|you|they)\b", re.IGNORECASE)
 _JOINS = ("and", "to", "with", "by", "for")  # two values, where they are compared
 _NOT = (
     "no",
@@ -518,6 +587,8 @@ _NOT = (
     "don't",
     "won't",
     "isn't",
+    "can't",
+    "cannot",
     "avoid",
     "exclude",
     "nor",

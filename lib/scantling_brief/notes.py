@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from scantling.base.records import Assumed, Lines
 from scantling.base.units import DAY_S
+from scantling.catalogue.stacks import stacks
 from scantling.catalogue.words import (
     ADAPTED,
     OFFLOADS,
@@ -67,6 +68,8 @@ FACTS = (
     "mfu_seen",
     "devices_or",
     "of_them",
+    "of_each",
+    "taken_back_s",
     "adapter_rank",
     "flops",
     "changed",
@@ -244,17 +247,23 @@ class Notes:
             return True
         taken = False
         values = values_of(rule, match)
+        if self._is_other_rent(values):
+            self.follow(rule, match)
+            return True
         if "job.tokens" in values and "trillions" in self.facts and "job.tokens" not in self.fields:
             self.set("job.tokens", float(self.facts.pop("trillions")), self.words["trillions"])
         counted = (path for path in _COUNTS if path in self.facts or path in self.fields)
         if "of_them" in values and (path := next(counted, None)) is not None:
             values[path] = values.pop("of_them")
         self._whole_weights(values)
+        self._as_stacks(values)
         known = self.facts | self.fields
         for path, value in values.items():
             if path in known and known[path] != value:
                 self.either.append(Either(path, value, words))
                 taken = True
+            elif path == "rate" and taken:  # of the other network
+                self.either.append(Either(path, value, words))
             elif path not in known and taken:
                 self.set(path, value, words)
         return taken
@@ -265,6 +274,8 @@ class Notes:
         values = values_of(rule, match)
         before = [path for path in self.fields if _of_plan(path) and self.places[path] >= since]
         if not before and not self.plans or not values or not all(map(_of_plan, values)):
+            return False
+        if self._names_a_stack(values):
             return False
         self.plan += [path for path in before if path not in self.plan]
         self.plans.append(OtherPlan(values, words))
@@ -300,6 +311,8 @@ class Notes:
                 self.either += [Either(path, value, words) for value in others]
             elif not first:
                 self.set(path, here, words)
+        if self.plans and not self.either and not self.unread:
+            self.ask(self.plans[0].words, "it is what is planned without it: what differs?")
 
     def suppose(self, rule: Rule, match: Match) -> bool:
         """Take a match as what might be otherwise; False where it sets nothing."""
@@ -310,10 +323,13 @@ class Notes:
     def settle_supposed(self) -> None:
         """What might be otherwise is another value of what the line says, or of what a plan has
         without it; anything else is what the line says."""
+        of_networks = {e.words for e in self.supposed if e.path == "fabric"}
         for path, value, words in self.supposed:
             path = "job.tokens" if path == "trillions" and "job.tokens" in self.fields else path
             known = (self.facts | self.fields).get(path)
             if known is not None and known != value:
+                self.either.append(Either(path, value, words))
+            elif known is None and words in of_networks and path in ("fabric", "rate"):
                 self.either.append(Either(path, value, words))
             elif known is None and (path in AS_PLANNED or WITHOUT.get(path, value) != value):
                 self.either.append(Either(path, value, words))
@@ -330,6 +346,30 @@ class Notes:
             values["job.method"] = Method.SFT.value
         elif values.get("job.method") in ADAPTED and fields.get("job.from_checkpoint"):
             fields.setdefault("job.method", Method.SFT.value)
+
+    def _as_stacks(self, values: dict[str, Any]) -> None:
+        """FSDP beside a software stack is PyTorch's own: FSDP or Megatron."""
+        sharding = "plan.sharding"
+        if "stack" in values and self.last == sharding and _is_fsdp(self.words[sharding]):
+            del self.fields[sharding]
+            self.read[:] = [read for read in self.read if read.field != sharding]
+            self.set("stack", _fsdp_stack(), self.words[sharding])
+        elif self._names_a_stack(values):
+            del values[sharding]
+            values["stack"] = _fsdp_stack()
+
+    def _is_other_rent(self, values: Mapping[str, Any]) -> bool:
+        """Whether a price is that of devices that are taken back beside one of those that are not,
+        or the other way round: a design has both."""
+        new, old = _RENTS & values.keys(), _RENTS & self.fields.keys()
+        return bool(new and old and not new & old)
+
+    def _names_a_stack(self, values: Mapping[str, Any]) -> bool:
+        """Whether FSDP is named beside a stack that is, or shards in the same way."""
+        same = values.get("plan.sharding") == "zero3" == self.fields.get("plan.sharding")
+        return "stack" in self.fields and (
+            same or self.last == "stack" and values.get("plan.sharding") == "zero3"
+        )
 
     def other_number(self, value: float, words: str, unit: str = "") -> bool:
         """Take a number as another value of the field that was set last; False where it holds
@@ -355,7 +395,19 @@ class Notes:
         return True
 
 
-AS_PLANNED = ("job.precision", "job.seq_len", "job.global_batch")  # a design has one in any case
+def _fsdp_stack() -> str:
+    """The software stack that is FSDP alone."""
+    return next(stack.name for stack in stacks().values() if stack.kit == "fsdp")
+
+
+def _is_fsdp(words: str) -> bool:
+    """Whether words of a sharding name FSDP."""
+    return words.lower().startswith("fsdp")
+
+
+_RENTS = {"prices.usd_per_device_hour", "prices.spot.usd_per_device_hour"}
+# a design has one in any case
+AS_PLANNED = ("job.precision", "job.seq_len", "job.global_batch", "cluster.scale_out")
 # what a run has where a setting is left out that may be tried
 WITHOUT: Mapping[str, Any] = {
     "job.precision": "bf16",

@@ -143,8 +143,10 @@ def command(question: Question | None, file: str, resolved: Resolved | None) -> 
     return _changed(question, file, resolved)
 
 
-def _compared(file: str, compared: Sequence[tuple[str, tuple[Any, ...]]]) -> list[str]:
+def _compared(file: str, compared: Sequence[tuple[str, Sequence[Any]]]) -> list[str]:
     """A sweep of what is compared; values of several fields that are as many belong together."""
+    if len(compared) == 1:  # what is planned may be one of them
+        compared = [(path, list(dict.fromkeys(values))) for path, values in compared]
     fields = [_values(path, values) for path, values in compared]
     together = len(compared) > 1 and len({len(values) for _, values in compared}) == 1
     return ["sweep", file, *fields, *(["--together"] if together else [])]
@@ -157,6 +159,7 @@ def _as_planned(path: str, resolved: Resolved) -> Any:
         "job.precision": phase.precision,
         "job.seq_len": phase.seq_len,
         "job.global_batch": phase.global_batch,
+        "cluster.scale_out": resolved.cluster.scale_out,
     }
     return planned[path] if path in AS_PLANNED else WITHOUT[path]
 

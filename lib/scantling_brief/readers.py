@@ -69,8 +69,8 @@ def whole(group: str, thousand: float = 1000) -> Reader:
 
 
 def devices(group: str) -> Reader:
-    """A count of devices."""
-    return lambda match: match.devices(group)
+    """A count of devices; nothing where the group took no part."""
+    return lambda match: match.devices(group) if match.text(group) else None
 
 
 def product(groups: str, each: str) -> Reader:
@@ -179,7 +179,7 @@ def plain_of(group: str) -> Reader:
 
 def sequence_of(group: str) -> Reader:
     """Tokens of a sequence: 32k are 32,768; 20k, no power of two, are 20,000."""
-    return lambda match: match.devices(group) if match.text(group) else None
+    return devices(group)
 
 
 def in_thousands(many: int) -> int:

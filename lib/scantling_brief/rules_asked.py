@@ -101,7 +101,8 @@ ASKED = (
     *asks(_WHICH, rf"{_RANGE}\s+epochs?", choices=("job.tokens",)),
     *asks(
         _WHICH,
-        rf"(?:between\s+|from\s+)?{_DOLLARS}{number_in('x')}{_UP_TO}(?:{_DOLLARS})?{number_in('y')}",
+        rf"(?:between|from)\s+{_DOLLARS}{number_in('x')}{_UP_TO}(?:{_DOLLARS})?{number_in('y')}",
+        rf"{_DOLLARS}{number_in('x')}(?:\s*[-–—]\s*|\s+to\s+)(?:{_DOLLARS}{number_in('y')}|{number_in('z')}(?!\s*(?:[x×*-]|[a-z])))",
         rf"{_RANGE}\s*(?:usd|(?:us\s+)?dollars|\$)",
         choices=("constraints.budget_usd",),
     ),
@@ -238,12 +239,12 @@ ASKED = (
         choices=("constraints.deadline_days",),
     ),
     *asks(
-        "machines that are taken back are not planned: how many failures stop the job "
-        "(reliability.failures_per_1000_node_days), and is the price that of a spot market "
+        "how often are nodes taken back (prices.spot.preemptions_per_day), and at which price "
+        "(prices.spot.usd_per_device_hour)? Or is the price alone that of a spot market "
         "(prices.kind: spot)?",
         r"(?:spot|pre-?empt(?:ible|ions?|ed)|interruptible)(?:\s+(?:instances?|machines?|vms?"
         r"|capacity|market|pricing|price|nodes?|gpus?))?",
-        choices=("prices.kind: spot", "prices.kind: on-demand"),
+        choices=("prices.spot", "prices.kind: spot", "prices.kind: on-demand"),
     ),
     *asks(
         "which of these schedules is meant (plan.schedule)?",

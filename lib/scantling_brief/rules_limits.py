@@ -44,7 +44,7 @@ from .readers import (
     wished,
     years,
 )
-from .rule import means, sets
+from .rule import asks, means, sets
 
 _STRAGGLERS = rf"(?:stragglers?|straggling|slow(?:\s+{GROUP})?)(?:\s+{GROUP})?"
 _SPARE = r"(?:(?:hot|cold|warm)[\s-])?(?:spares?|stand-?by)(?:[\s-]+(?:nodes?|machines?|hosts?))?"
@@ -67,6 +67,39 @@ _ABOUT = r"(?:\s+(?:about|around|roughly|on\s+average))*"
 _EVERY = r"\s+(?:once\s+)?(?:every|each|in)"
 _MTBF = r"(?:mtbf|mttf|mean\s+time\s+(?:between|to)\s+failures?)"
 
+# the job once more, and how long that lasts
+_AGAIN = (
+    r"(?:(?:recover(?:y|s|ed|ing)?|re-?start(?:s|ed|ing)?|re-?launch(?:es|ed|ing)?|resum(?:e|es|ed|ing|ption))"
+    r"(?:\s+times?)?(?:\s+(?:from|after)\s+(?:an?\s+|any\s+)?(?:\w+\s+)?(?:failures?|crash(?:es)?))?)"
+)
+_BACK = (
+    r"(?:(?:(?:be|is|are|get)\s+)?"
+    r"back(?:\s+(?:up|online|running|training|in\s+training|up\s+and\s+running))?"
+    r"|(?:be\s+|run(?:ning)?\s+|train(?:ing)?\s+)again)"
+)
+_MUST = r"(?:must|should|shall|has\s+to|have\s+to|needs?\s+to|may|might|ought\s+to|can(?:not|'t)?)"
+_TAKE = (
+    r"(?:takes?|be(?:\s+(?:done|complete))?|lasts?|needs?|costs?|happens?|completes?"
+    r"|finish(?:es)?)"
+)
+_NEAR = r"(?:(?:about|around|roughly|some|~|currently|now|only|just|typically|usually)\s*)*"
+_LASTS = (
+    r"(?:\s*(?:[:=~,]|times?|overheads?|costs?|penalty|of|at|in|is|are|was|were|takes?|took|needs?"
+    rf"|lasts?|with|us|me|you|it))*\s*{_NEAR}"
+)
+_EACH_ONE = r"(?:(?:an?|the|our|my|each|every|one|whose)\s+)?"
+_AFTER_ONE = (
+    r"(?:\s+(?:after|of|from)\s+(?:an?\s+|any\s+|the\s+|each\s+|every\s+)?(?:\w+\s+)?"
+    r"(?:failures?|crash(?:es)?|loss|outages?|faults?))?"
+)
+
+_SPOT = r"(?:spot|pre-?emptible|interruptible)"
+_SPOT_OF = r"(?:instances?|machines?|vms?|capacity|market|pric(?:es?|ing)|nodes?|gpus?|devices)"
+_TAKEN = (
+    r"(?:(?:(?:gets?|got|are|is|being|be)\s+)?"
+    r"(?:interrupted|pre-?empted|evicted|reclaimed|taken\s+(?:back|away)))"
+)
+_HOURLY = rf"(?:\s*(?:/|per|an?)\s*(?:{DEVICE_NOUN}[\s/-]*)?(?:hours?|hr|h)\b)?"
 _BOUGHT = (
     r"(?:we\s+|i\s+)?(?:bought|paid|purchased|acquired)(?:\s+(?:it|them|these|the\s+(?:cluster|machines?)))?|capex|purchase\s+price"
     r"|acquisition\s+costs?"
@@ -130,7 +163,9 @@ LIMITS = (
         {"mtbf_s": seconds},
         r"(?:an?\s+|one\s+)?(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?)"
         rf"\s+(?:roughly\s+|about\s+|around\s+)?(?:every|each)\s+(?:~\s*)?{time_in('v')}",
-        rf"{_MTBF}{BE}\s*(?:~\s*|about\s+)?{time_in('v')}",
+        rf"{_MTBF}(?:\s+(?:of|for)\s+(?:(?:the|our|a)\s+)?(?:whole\s+)?(?:job|run|cluster|system|training|machine|fleet))?{BE}\s*(?:~\s*|about\s+)?"
+        rf"{time_in('v')}",
+        rf"(?:job|run|cluster|system|fleet)(?:[\s-]level)?\s+{_MTBF}{BE}\s*(?:~\s*|about\s+)?{time_in('v')}",
         rf"(?:an?\s+|one\s+|1\s+|some\s+|the\s+)?(?:{GROUP}|{DEVICE_NOUN}|job|run|training)\s+{_BREAKS}{_ABOUT}{_EVERY}\s+"
         rf"(?:~\s*)?{time_in('v')}",
         rf"{_LOSES}\s+(?:an?|one|1)\s+(?:{GROUP}|{DEVICE_NOUN}){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",
@@ -338,7 +373,7 @@ LIMITS = (
     ),
     *sets(
         {"prices.usd_per_device_hour": amount},
-        r"(?:at|@|for|from)\s*(?:(?:us)?\$|usd)\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*(?:[kmb]|mn|mio|bn|thousand"
+        r"(?:(?:at|@|for|from)|on[\s-]demand(?:\s+(?:at|for|is))?)\s*(?:(?:us)?\$|usd)\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*(?:[kmb]|mn|mio|bn|thousand"
         r"|million|billion)\b|\s*(?:/|per\b|an?\b|budget|in total|total))(?:\s+each)?",
         r"@\s*(?P<v>\d{1,2}\.\d{1,2})(?P<v_s>)(?!\d|\s*(?:[kmbtx%]\b|%|h\b|hours?|days?|weeks?|[tgm]i?b|[tgm]hz|[tp]flop|€|£|¥|[a-z]*(?:eur|gbp|rmb|yuan)))",
         why="some dollars for a device are those of an hour",
@@ -417,6 +452,25 @@ LIMITS = (
     *sets(
         {"prices.kind": always("reserved")},
         r"(?:with\s+)?(?:an?\s+|the\s+)?(?:reserved\s+)?(?:yearly|annual|\d+[\s-](?:years?|months?|yr)|one[\s-]year)[\s-]+(?:commit(?:ment)?|reserv(?:ation|ed)|term|contract|lease)",
+    ),
+    *sets(
+        {"prices.spot.usd_per_device_hour": amount},
+        rf"{_SPOT}(?:\s+{_SPOT_OF})*\s*[,(:]?\s*(?:at|for|@|costs?|is|are|of|:|=)?\s*"
+        rf"(?:us)?\$\s*{number_in('v')}{_HOURLY}\)?",
+    ),
+    *sets(
+        {"prices.spot.usd_per_device_hour": amount},
+        rf"(?:at\s+|for\s+|@\s*)?(?:us)?\$\s*{number_in('v')}{_HOURLY}\s*[,(]?\s*(?:on\s+(?:the\s+)?|in\s+the\s+)?{_SPOT}(?:\s+{_SPOT_OF})?\)?",
+    ),
+    *sets(
+        {"taken_back_s": seconds},
+        rf"{_TAKEN}{_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}(?:\s+on\s+average)?",
+        rf"(?:an?\s+)?(?:pre-?emptions?|evictions?|reclaims?){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}(?:\s+on\s+average)?",
+    ),
+    *sets(
+        {"taken_back_s": every},
+        rf"{_TAKEN}{_ABOUT}\s+(?P<v>\d+(?:\.\d+)?)\s*(?:times|x)?\s*{_PER}",
+        rf"(?P<v>\d+(?:\.\d+)?)\s+(?:pre-?emptions?|evictions?|reclaims?)\s*{_PER}",
     ),
     *sets(
         {"prices.kind": always("on-demand")},
@@ -511,13 +565,20 @@ LIMITS = (
     ),
     *sets(
         {"constraints.max_recovery_s": seconds},
-        (
-            r"(?:recover(?:y|s|ed|ing)?|restart(?:s|ed|ing)?|resum(?:e"
-            rf"|es|ed|ing))(?:\s+(?:time|from failures?))?{BE}\s*(?:in"
-            rf"|{MOST})?\s*(?:{MOST}\s*)?{time_in('v')}"
-            r"(?:\s+(?:after|of|from)\s+(?:an?\s+|any\s+|the\s+)?(?:\w+\s+)?(?:failures?|crash(?:es)?|loss))?"
-        ),
-        rf"rto{BE}\s*(?:{MOST})?\s*{time_in('v')}",
+        rf"{_AGAIN}(?:\s+{_MUST})?(?:\s+{_TAKE})?{BE}\s*(?:in\s+)?{MOST}\s*{time_in('v')}{_AFTER_ONE}",
+        rf"{_AGAIN}\s+{_MUST}(?:\s+(?:not|never))?(?:\s+{_TAKE})?(?:\s+(?:in|longer\s+than|more\s+than|over))?\s+{time_in('v')}{_AFTER_ONE}",
+        rf"(?:recover|resume|{_BACK})\s+in\s+{time_in('v')}{_AFTER_ONE}",
+        rf"{_BACK}\s+{MOST}\s*{time_in('v')}{_AFTER_ONE}",
+        rf"(?:{MOST}|longest)\s+(?:allowed\s+|tolerable\s+)?{_AGAIN}{BE}\s*{time_in('v')}",
+        rf"{MOST}\s*{time_in('v')}\s+(?:to\s+(?:{_BACK}|(?:recover|restart|resume)(?:\s+(?:it|training|the\s+\w+))?)|(?:of|for)\s+(?:an?\s+)?"
+        rf"(?:recovery|restart)){_AFTER_ONE}",
+        rf"(?:rto|recovery\s+time\s+objective){BE}\s*(?:{MOST})?\s*{time_in('v')}",
+    ),
+    *asks(
+        "the longest that is allowed (constraints.max_recovery_s), or how long it takes "
+        "(reliability.restart_s)?",
+        rf"(?:recovery|resum(?:ing|ption))(?:\s+times?)?(?:\s+(?:from|after)\s+(?:an?\s+|any\s+)?(?:\w+\s+)?failures?)?{BE}\s*{time_in('v')}",
+        choices=("constraints.max_recovery_s", "reliability.restart_s"),
     ),
     *sets(
         {"constraints.max_checkpoint_stall_s": seconds},
@@ -589,7 +650,14 @@ LIMITS = (
     ),
     *sets(
         {"reliability.restart_s": seconds},
-        rf"(?:(?:an?|the|our|each|every|one)\s+)?(?:restart|relaunch)(?:s|ing)?\s+(?:takes?|took|costs?|needs?)\s+(?:us\s+)?{time_in('v')}",
+        rf"{_EACH_ONE}(?:job\s+|cold\s+|warm\s+|full\s+)?(?:re-?starts?|re-?launch(?:es)?|(?:re-?start|re-?launch)(?:ing|ed))(?:\s+(?:the\s+)?(?:job|run|training))?"
+        rf"{_LASTS}{time_in('v')}{_AFTER_ONE}",
+        rf"{_EACH_ONE}(?:recover(?:y|ing|s|ed)|resum(?:ing|ption|es|ed))(?:\s+from\s+(?:an?\s+)?(?:failures?|checkpoints?))?\s+"
+        rf"(?:takes?|took|costs?|needs?|in|after){_LASTS}{time_in('v')}{_AFTER_ONE}",
+        rf"(?:takes?|took|needs?|with|have|see)\s+(?:us\s+)?{_NEAR}{time_in('v')}\s+(?:to|until)\s+(?:it\s+|we\s+|(?:the\s+)?(?:job|run|training)\s+)?"
+        rf"(?:{_BACK}|re-?starts?|re-?launch(?:es)?|recovers?|resumes?)(?:\s+(?:it|training|the\s+\w+))?{_AFTER_ONE}",
+        rf"{time_in('v')}[\s-]+(?:to\s+(?:restart|relaunch)(?:\s+(?:it|training|the\s+\w+))?|(?:per|for\s+(?:an?|each|every))\s+restart"
+        r"|re-?starts?(?:\s+(?:times?|overhead|cost|each))?(?!\s+(?:every|once|per\b)))",
     ),
     *sets(
         {"reliability.detect_s": seconds},

@@ -345,6 +345,7 @@ MACHINE = (
         rf"(?:(?:all|our|the|each)\s+)*{GROUP}\s+(?:that\s+)?(?:have|has|hold|holds|with|contain|contains)\s+(?:each\s+)?"
         rf"(?P<per>\d{{1,2}})(?P<per_s>){TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?",
     ),
+    *sets({"of_each": devices("v")}, rf"{whole_in('v')}{TIMES}{DEVICE_NOUN}\s+each"),
     *sets(
         {"of_them": whole("v")},
         rf"{whole_in('v')}\s+of\s+(?:them|these|those|either|each|both)",
@@ -410,6 +411,19 @@ MACHINE = (
         {"rate": plain},
         r"(?:an?\s+)?(?P<v>100|200|400|800)\s?G(?:\s+(?:network|fabric|networking))?",
     ),
+    *(
+        rule
+        for kind, name in (
+            ("ib", r"infini-?band|ib(?!\s+[enhx]dr\b)"),
+            ("rocev2", r"roce(?:\s?v2)?(?:\s+ethernet)?"),
+            ("eth", r"(?:tcp\s+)?ethernet(?:\s+tcp)?"),
+        )
+        for rule in sets(
+            {"fabric": always(kind), "rate": plain},
+            rf"{LINK}(?P<v>10|25|40|50|100|200|400|800)[\s-]?(?-i:G(?:b(?:it)?(?:/s|ps)?|bE)?|g(?:b(?:it/s|ps|e))?)[\s-]+(?:{name})"
+            r"(?:\s+(?:rdma|network|fabric|networking|links?))*",
+        )
+    ),
     *sets({"rdma": always(True)}, r"rdma"),
     *sets(
         {"no_ib": always(True)},
@@ -456,7 +470,7 @@ MACHINE = (
     ),
     *asks(
         "does the shared store take this much (cluster.storage)? It is no rate of the network",
-        rf"(?:{_STORE})(?:\s+(?:at|of|is|are|does|gives|takes|delivers|sustains|can|bandwidth"
+        rf"(?:(?:on|to|onto|from)\s+)?(?:{_STORE})(?:\s+(?:at|of|is|are|does|gives|takes|delivers|sustains|can|bandwidth"
         r"|throughput|speed|with|to|from|storage|filesystem))*"
         rf"\s*[:=,(]?\s*{_RATE}",
         rf"{_RATE}\s+(?:of\s+|to\s+|for\s+)?(?:the\s+|our\s+)?(?:{_STORE})(?:\s+(?:bandwidth|throughput|speed))?",
@@ -503,6 +517,15 @@ MACHINE = (
         r"(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
         rf"{whole_in('n')}\s+(?P<v>100|200|400|800)\s?G(?:b(?:it)?(?:/s|ps)?|bps|be)?"
         r"\s+(?:nics?|ports|hcas?|rails)(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
+    ),
+    *sets(
+        {"cluster.nics_per_node": whole("n"), "rate": plain},
+        r"(?P<v>100|200|400|800)\s?G(?:b(?:it)?(?:/s|ps)?|bps|be)?\s+(?:nics?|ports|hcas?|rails)\s*[,(:]?\s*"
+        rf"{whole_in('n')}\s+(?:of\s+them\s+)?(?:per|a|in\s+each|each|on\s+each)\s*{GROUP}\)?",
+    ),
+    *sets(
+        {"cluster.nics_per_node": whole("n")},
+        rf"(?:nics?|hcas?)\s*[,(:]?\s*{whole_in('n')}\s+(?:of\s+them\s+)?(?:per|a|in\s+each|on\s+each)\s*{GROUP}\)?",
     ),
     *sets(
         {"cluster.nics_per_node": whole("v")},

@@ -48,7 +48,7 @@ def _ways(path: str, axis: str, name: str) -> tuple[Rule, ...]:
     )
 
 
-_STYLE = r"(?:style|like|class|based|esque|scale|type|shaped|architecture|arch|inspired)"
+STYLE = r"(?:style|like|class|based|esque|scale|type|shaped|architecture|arch|inspired)"
 _ACCUMULATION = (
     r"(?:(?:(?:gradient|grad)[\s_-]*)?(?:accumulation|accum|acc)(?:[\s_-]*steps?)?"
     r"|gas?(?=\s*[=:]?\s*\d))"
@@ -64,7 +64,7 @@ _LAW_ALONE = r"chinchilla(?=\s*(?:[.,;?!)]|$))"  # the law, where no size follow
 MODEL = (
     *sets(
         {"alike": written_of("like")},
-        rf"(?P<like>(?!chinchilla){MAKER})[\s-]{_STYLE}(?:\s+(?:model|moe|llm|decoder))?",
+        rf"(?P<like>(?!chinchilla){MAKER})[\s-]{STYLE}(?:\s+(?:model|moe|llm|decoder))?",
     ),
     *means(
         "a publication: what it planned is not taken over",

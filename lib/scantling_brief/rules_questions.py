@@ -419,6 +419,10 @@ QUESTIONS = (
             r"|(?:what|which)\s+(?:drives|dominates|influences)(?:\s+(?:the\s+)?(?:cost|time"
             r"|result|days))?|most\s+(?:important|sensitive)\s+(?:factor|input|assumption)s?"
         ),
+        r"how\s+(?:sensitive|robust|fragile)\s+(?:is|are|would)(?:\s+(?:the|our|my|this|that|it))?(?:\s+(?:cost|bill|price|time|duration|schedule|finish|date"
+        r"|plan|run|estimate|result|days|budget|mfu|of)\b)*",
+        r"(?:sensitive|robust)\s+(?:is|are|to|against)(?:\s+(?:the|our|my|this|that|it))?(?:\s+(?:failure|failures|failure\s+rate|price|network|batch))?",
+        r"(?:what|which)\s+(?:inputs?|assumptions?|parameters?|factors?|knobs?)\s+(?:matters?|moves?|drives?|hurts?)(?:\s+(?:the\s+)?(?:most|more|cost|time|result))*",
     ),
     *topic(
         Topic.PLAN,

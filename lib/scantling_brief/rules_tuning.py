@@ -143,6 +143,7 @@ TUNING = (
         rf"(?:responses?|completions?|generations?|roll-?outs?|outputs?|cots?)\s*(?:of|at|~|are|is|around|about)?\s*{number_in('x')}"
         r"(?:\s*tok(?:en)?s?)?(?!\s*(?:per|/|each|x|×|\*|for\s+each|a\s+prompt|prompts|gpus?|h\d|a\d|devices?|nodes?))",
         rf"{number_in('x')}[\s-]*tok(?:en)?s?\s+(?:long\s+)?(?:responses?|completions?|generations?|roll-?outs?|outputs?|cots?)",
+        r"\d{1,3}\s?k[\s-]+(?:long\s+)?(?:responses?|completions?|generations?|roll-?outs?|outputs?|cots?)(?!\s+(?:per|a|each)\b)",
         choices=("job.rollout.mean_response", "job.rollout.max_response"),
     ),
     *means(

@@ -14,11 +14,12 @@ PLANNERS = rows("planners.yaml")
 FORUMS = rows("forums.yaml")
 THREADS = rows("threads.yaml")
 COLLEAGUES = rows("colleagues.yaml")
+OFFICES = rows("offices.yaml")
 
 
 @pytest.mark.parametrize(
     "row",
-    [*PEOPLE, *LATER, *PLANNERS, *FORUMS, *THREADS, *COLLEAGUES],
+    [*PEOPLE, *LATER, *PLANNERS, *FORUMS, *THREADS, *COLLEAGUES, *OFFICES],
     ids=lambda row: row["said"][:40],
 )
 def test_no_line_is_read_as_another(row):
@@ -37,6 +38,7 @@ def test_no_line_is_read_as_another(row):
         FORUMS,
         THREADS,
         COLLEAGUES,
+        OFFICES,
     ],
     ids=[
         "first half",
@@ -46,6 +48,7 @@ def test_no_line_is_read_as_another(row):
         "forums",
         "threads",
         "colleagues",
+        "offices",
     ],
 )
 def test_most_lines_are_right_and_hardly_any_is_wrong(lines):

@@ -1,0 +1,242 @@
+"""Ways in which colleagues say one thing, and ways that look alike and say another: what is read of
+the one must not be read of the other."""
+
+from __future__ import annotations
+
+import pytest
+from scantling.design.draft import draft
+from scantling.plans.prepare import prepare
+from scantling_brief.brief import read_brief
+from scantling_brief.question_commands import arguments
+
+LINE = "70B on 512 H100, 2T tokens, "
+
+
+def _fields(words: str) -> dict[str, object]:
+    """What words behind a plain line set; none of them is asked about."""
+    reading = read_brief(LINE + words)
+    assert not reading.unread, words
+    return dict(reading.fields)
+
+
+def _command(line: str) -> str:
+    """The command that a line means; nothing of the line is asked about."""
+    reading = read_brief(line)
+    design, _, _ = draft(reading, None, prepare)
+    assert not design.unread, design.unread
+    return " ".join(arguments(reading, design, "FILE"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "restart 10 min",
+        "a restart takes 10 minutes",
+        "restarts of 10 min",
+        "restart time: 600s",
+        "10-minute restarts",
+        "it takes 10 minutes to restart the job after a failure",
+        "recovery takes 10 min",
+        "the job recovers in 10 minutes",
+    ],
+)
+def test_a_time_of_a_restart_without_a_bound_is_a_fact_of_the_machine(words):
+    fields = _fields(words)
+    assert fields["reliability.restart_s"] == 600
+    assert "constraints.max_recovery_s" not in fields
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "restart must take at most 10 minutes",
+        "restarts within 10 min",
+        "recovery should not take longer than 10 minutes",
+        "no more than 10 minutes to restart",
+        "max recovery time 10 min",
+        "RTO 10 min",
+        "back within 10 minutes after a node failure",
+        "recover in 10 minutes",
+    ],
+)
+def test_a_time_of_a_restart_with_a_bound_is_a_limit(words):
+    fields = _fields(words)
+    assert fields["constraints.max_recovery_s"] == 600
+    assert "reliability.restart_s" not in fields
+
+
+def test_how_often_it_restarts_is_no_time_of_a_restart():
+    for words in ("restarts every 6 hours", "the job restarts once every 6 hours"):
+        fields = _fields(words)
+        assert not fields.keys() & {"reliability.restart_s", "constraints.max_recovery_s"}
+        assert "reliability.failures_per_1000_node_days" in fields
+    (asked,) = read_brief(LINE + "recovery time 10 minutes").unread
+    assert set(asked.choices) == {"constraints.max_recovery_s", "reliability.restart_s"}
+
+
+@pytest.mark.parametrize(
+    ("line", "networks"),
+    [
+        ("is InfiniBand worth it over 25GbE for a 13B on 64 H100?", "ib-ndr,eth-25"),
+        ("InfiniBand or RoCE for 70B on 512 H100?", "ib-ndr,rocev2-400"),
+        ("InfiniBand or 200G RoCE for 70B on 256 A100 80GB?", "ib-hdr,rocev2-200"),
+        (
+            "what happens if InfiniBand is replaced by 200G RoCE? 70B on 512 H100",
+            "ib-ndr,rocev2-200",
+        ),
+        ("should we go with RoCE rather than InfiniBand, 70B 512 H100", "rocev2-400,ib-ndr"),
+    ],
+)
+def test_two_networks_of_a_question_are_compared_each_at_its_own_rate(line, networks):
+    assert _command(line) == f"sweep FILE cluster.scale_out={networks}"
+
+
+def test_a_rate_that_no_network_of_its_kind_has_is_asked_about_where_it_is_compared():
+    assert read_brief("Ethernet 100G or 400G? 70B on 512 H100").unread
+
+
+def test_bytes_of_a_network_are_no_bits():
+    assert _fields("50 GB/s InfiniBand")["cluster.scale_out"] == "ib-ndr"
+    assert _fields("200G InfiniBand")["cluster.scale_out"] == "ib-hdr"
+    assert read_brief(LINE + "400gb/s infiniband").unread
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("70B with tp8 pp4 on 512 H100. Would pp2 be better?", "sweep FILE plan.pp=4,2"),
+        (
+            "70B on 512 H100, 2T tokens. Would 256 B200 be cheaper?",
+            "sweep FILE cluster.accelerator=h100-sxm,b200-sxm cluster.devices=512,256 --together",
+        ),
+        (
+            "gbs 1024 on 512 H100 for a 70B, would gbs 2048 be faster?",
+            "sweep FILE job.global_batch=1024,2048",
+        ),
+    ],
+)
+def test_a_second_value_in_a_sentence_that_asks_for_the_better_is_compared(line, command):
+    assert _command(line) == command
+
+
+@pytest.mark.parametrize(
+    "line", ["13B and 30B on 64 H100", "70B on 512 H100, pp4, pp2", "7B, 1T tokens, 2T tokens"]
+)
+def test_a_second_value_without_a_question_is_a_contradiction(line):
+    with pytest.raises(ValueError, match="twice"):
+        read_brief(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "stacks"),
+    [
+        ("fsdp or megatron for 70B on 128 H100?", "pytorch-fsdp,megatron-core"),
+        ("Megatron or FSDP for 70B on 128 H100?", "megatron-core,pytorch-fsdp"),
+        ("deepspeed zero3 or fsdp, 13B, 64 A100 80GB", "deepspeed,pytorch-fsdp"),
+    ],
+)
+def test_fsdp_beside_a_stack_is_one(line, stacks):
+    assert _command(line) == f"sweep FILE stack={stacks}"
+
+
+def test_fsdp_beside_another_sharding_or_with_a_stack_is_a_sharding():
+    line = "fsdp or zero2 for 13B on 64 H100?"
+    assert _command(line) == "sweep FILE plan.sharding=zero3,zero2"
+    fields = _fields("megatron with fsdp")
+    assert fields["stack"] == "megatron-core" and fields["plan.sharding"] == "zero3"
+
+
+def test_a_budget_and_a_deadline_are_no_range():
+    fields = read_brief("70B on H100, I have $3.5M and 60 days").fields
+    assert fields["constraints.budget_usd"] == 3.5e6
+    assert fields["constraints.deadline_days"] == 60
+    for range_ in ("between $3M and $5M", "$3M-5M", "$3M to $5M"):
+        assert read_brief(f"70B on 512 H100, {range_}").unread, range_
+
+
+@pytest.mark.parametrize(
+    ("line", "model"),
+    [
+        ("70b llama 2", "llama-2-70b"),
+        ("8x7B Mixtral", "mixtral-8x7b"),
+        ("32B Qwen3", "qwen3-32b"),
+        ("8B Llama-3.1", "llama-3.1-8b"),
+    ],
+)
+def test_a_size_before_its_series_names_the_model(line, model):
+    assert read_brief(f"{line} on 64 H100").fields["model"] == model
+
+
+@pytest.mark.parametrize("line", ["13B Llama-style model", "a 70B llama 2 class model"])
+def test_a_size_before_what_it_is_like_names_no_model(line):
+    fields = read_brief(f"{line} on 64 H100").fields
+    assert "model" not in fields and "model.size" in fields
+
+
+def test_a_size_of_several_series_is_asked_about():
+    assert read_brief("13B Llama on 64 A100 80GB").unread
+
+
+@pytest.mark.parametrize("lacks", ["we don't have", "we dont have", "we have no", "there is no"])
+def test_what_somebody_lacks_is_without_it(lacks):
+    fields = read_brief(f"7B on 8 A100 80GB, {lacks} NVLink").fields
+    assert fields["cluster.accelerator"] == "a100-80-pcie"
+    fields = read_brief(f"7B on 8 A100 80GB, {lacks} deadline").fields
+    assert "constraints.deadline_days" not in fields
+
+
+def test_what_somebody_has_not_done_or_must_not_exceed_is_no_lack():
+    assert read_brief("7B on 8 H100, we do not have more than 30 days").fields[
+        "constraints.deadline_days"
+    ] == pytest.approx(30)
+    assert read_brief("can't we use fp8? 7B on 8 H100").fields["job.precision"] == "fp8"
+    ignored = [read.words for read in read_brief("7B on 8 H100, we cant use fp8").ignored]
+    assert ignored == ["can't use fp8"]
+
+
+def test_cards_of_a_node_are_no_devices_of_it():
+    fields = _fields("400G NICs, 2 per node")
+    assert fields["cluster.nics_per_node"] == 2
+    assert "cluster.devices_per_node" not in fields
+    assert _fields("4 per node")["cluster.devices_per_node"] == 4
+
+
+def test_a_form_before_its_chip_is_the_chips():
+    fields = read_brief("7B on two PCIe nodes of 4 A100 80GB").fields
+    assert fields["cluster.accelerator"] == "a100-80-pcie"
+    assert fields["cluster.devices"] == 8
+    assert read_brief("7B on 16 PCIe H100").fields["cluster.accelerator"] == "h100-pcie"
+
+
+def test_devices_of_each_chip_that_is_compared():
+    line = "Trn2 vs H100 for a 13B, 256 chips each"
+    assert read_brief(line).fields["cluster.devices"] == 256
+    assert read_brief("4 nodes, 8 GPUs each, 7B").fields["cluster.devices"] == 32
+    assert read_brief("7B, 8 GPUs each").unread
+
+
+def test_spot_is_a_price_and_how_often_it_is_taken_back():
+    line = "256 spot H100 at $1.40, preempted every 6 hours, vs on-demand at $2.80: 30B"
+    fields = read_brief(line).fields
+    assert fields["prices.spot.usd_per_device_hour"] == 1.4
+    assert fields["prices.spot.preemptions_per_day"] == 4
+    assert fields["prices.usd_per_device_hour"] == 2.8
+    for half in ("256 spot H100 at $1.40, 30B", "256 H100, preempted every 6 hours, 30B"):
+        reading = read_brief(half)
+        assert reading.unread and not any("spot" in path for path in reading.fields), half
+
+
+def test_a_sentence_ends_the_reach_of_what_bounds():
+    fields = read_brief("64 H100 and no money for more. 6.7B, 150B tokens").fields
+    assert fields["model.size"] == 6.7e9
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("How sensitive is the cost of a 70B on 512 H100 to the failure rate?", "sensitivity FILE"),
+        ("does a restart of 25 minutes matter with a 70B on 512 H100?", "goodput FILE"),
+    ],
+)
+def test_questions_of_what_a_figure_hangs_on(line, command):
+    assert _command(line) == command
