@@ -31,7 +31,7 @@ from .fragments import ACCELERATOR, DEVICE_NOUN, GROUP
 from .grammar import scan
 from .line import Question, Reading
 from .machine import choose_accelerator, choose_fabric
-from .notes import FACTS, WITHOUT, Asked, Clash, Either, Notes
+from .notes import AS_PLANNED, FACTS, WITHOUT, Asked, Clash, Either, Notes
 from .question_commands import OF_TUNING, question_of
 from .readers import MOST_IN_A_NODE, Chip, in_thousands
 from .topics import Topic
@@ -96,9 +96,11 @@ def read_brief(text: str) -> Reading:
     _offload(notes)
     _trillions(notes)
     _tokens(notes)
+    _small_budget(notes)
     _owned(notes)
     _worth(notes)
     _questions_unread(notes)
+    _compared_alone(notes)
     question = question_of(notes)
     _of_tuning(notes, question)
     ask_about_rest(notes)
@@ -326,6 +328,8 @@ def _worth(notes: Notes) -> None:
     openers = list(_OPENER.finditer(notes.text, first, asked.place))
     if not (openers or behind or "worth" in asked.words.lower()):
         return
+    if any(q.topic is Topic.SPARES and first <= q.place < last for q in notes.questions):
+        return  # what more frequent checkpoints are worth
     begin = openers[-1].end() if openers else first
     span = (asked.place, last) if behind else (begin, asked.place)
     place = _tried(notes, *span)
@@ -518,6 +522,34 @@ def _trillions(notes: Notes) -> None:
 def _is_sized(fields: Mapping[str, Any]) -> bool:
     """Whether a model is named, or its size or layers are said."""
     return bool(fields.keys() & {"model", "model.like", "model.size", "model.layers"})
+
+
+LEAST_BUDGET = 100.0  # [USD]: less is the price of something
+_OF_THE_RUN = re.compile(r"budget|total|spend|ceiling|\bcap\b", re.IGNORECASE)
+
+
+def _small_budget(notes: Notes) -> None:
+    """So few dollars that no run costs them are the price of an hour, unless words say that they
+    are the budget; a few more are asked about."""
+    path, price = "constraints.budget_usd", "prices.usd_per_device_hour"
+    value = notes.fields.get(path, LEAST_BUDGET)
+    if not 0 < value < LEAST_BUDGET or _OF_THE_RUN.search(notes.words[path]):
+        return
+    if value > DEAREST_DEVICE or price in notes.fields:
+        _leave_open(notes, path, "dollars of an hour of a device, or of the run?", (price, path))
+        return
+    _take_back(notes, path)
+    notes.set(price, value, notes.words[path], "some dollars are those of an hour of a device")
+    notes.either[:] = [e._replace(path=price) if e.path == path else e for e in notes.either]
+
+
+def _compared_alone(notes: Notes) -> None:
+    """What stands beside a value that is not planned is asked about."""
+    for either in list(notes.either):
+        beside = notes.fields.keys() | WITHOUT.keys() | set(AS_PLANNED)
+        if either.path not in beside:
+            notes.either.remove(either)
+            notes.ask(either.words, _NOT_BESIDE)
 
 
 def _owned(notes: Notes) -> None:

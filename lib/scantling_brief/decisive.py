@@ -55,6 +55,8 @@ def ask_about_rest(notes: Notes) -> None:
         names.add("measured")
     if any(asked.topic is Topic.SENSITIVITY for asked in notes.questions):
         names.add("sensitivity")
+    if isinstance(notes.fields.get("model"), str) and "model" not in notes.as_given:
+        names.add("named model")
     asked = {choice.partition(":")[0] for unread in notes.unread for choice in unread.choices}
     known = words_beside(names | asked)
     if "cluster.accelerator" in notes.fields and any(

@@ -82,6 +82,13 @@ _UNITS_BEFORE = re.compile(
     r"(?P<last>\d[\d,]*k?)\s+(?P=by)\s+(?P<other>a|one|\$?\d+(?:\.\d+)?)(?!\s?(?:\w|/))",
     re.ASCII | re.IGNORECASE,
 )
+# a count whose unit is said in the second of two: 30 days on 512 or 60 days on 256 H100
+_UNITS_BEHIND = re.compile(
+    r"(?P<by>on|with|using|over)\s+(?P<first>\d[\d,]*k?)\s*,?\s+(?P<or>or|vs\.?|versus)\s+(?P<span>(?:a|one|\d+(?:\.\d+)?)"
+    r"\s?(?:days?|weeks?|months?|hours?))\s+(?P=by)\s+(?P<last>\d[\d,]*k?)"
+    rf"(?P<of>\s?[x×]?\s?(?:gpus|devices|nodes|chips|{ACCELERATOR}))",
+    re.ASCII | re.IGNORECASE,
+)
 _BETWEEN = re.compile(rf"\s*(?:,|/|{_OR})\s*", re.IGNORECASE)
 # a noun said once: selective vs full recompute
 _RECOMPUTE = re.compile(
@@ -218,10 +225,12 @@ def in_digits(text: str) -> str:
     text = re.sub(r"\bfat[\s-]trees?\b", "fat-tree", text, flags=re.IGNORECASE)
     text = _RECOMPUTE.sub(r"\1 \4 \2 \3 \4", text)
     text = _ONCE.sub("every 1 ", _ARROWS.sub(r"\1 versus ", _ARROW.sub(r"\1 versus ", text)))
+    text = _SETTING_FROM_TO.sub(r"\g<of> \g<first>\g<unit> versus \g<of> \g<last>\g<unit>", text)
     text = _FROM_TO.sub(r"\g<first>\g<unit> versus \g<last>\g<unit>", text)
     text = _UNITS_BEFORE.sub(
         r"\g<first>\g<of> \g<by> \g<span> \g<or> \g<last>\g<of> \g<by> \g<other> \g<unit>", text
     )
+    text = _UNITS_BEHIND.sub(r"\g<by> \g<first>\g<of> \g<or> \g<span> \g<by> \g<last>\g<of>", text)
     text = _UNIT_ONCE.sub(_with_units, text)
     text = _SPELT.sub(_in_digits, text)
     text = _A_TIME.sub(r"\g<1>1", text)
@@ -261,6 +270,14 @@ _JOINED = re.compile(
 # what makes a number no other one: about 900, ~5 h
 _NEARLY = re.compile(
     r"[~≈]\s*(?=[$€£]?\d)|(?<!how\s)(?<!what\s)\b(?:about|around|roughly|approximately|approx\.?|circa|ca\.)\s+(?=[$€£]?\d)",
+    re.IGNORECASE,
+)
+# a setting from one value to another: cut the batch from 4M to 2M tokens
+_SETTING_FROM_TO = re.compile(
+    r"(?:\b(?:mov|go|switch|chang|grow|scal|extend|rais|increas|doubl|cut|reduc|drop|lower|shrink|halv|decreas|tak|bring)\w*\s+)?"
+    r"(?:\b(?:the|our|my)\s+)?\b(?P<of>(?:global\s+|micro[\s-]?)?batch(?:\s+size)?|(?:sequence|context)(?:\s+length)?|seq(?:\s+len)?|gbs|mbs"
+    r"|tp|pp|cp|ep|vpp|deadline|budget)\s+from\s+(?P<first>\$?\d[\d,]*(?:\.\d+)?\s?[kmbt]?)\s+(?:down\s+|up\s+)?to\s+"
+    r"(?P<last>\$?\d[\d,]*(?:\.\d+)?\s?[kmbt]?)(?P<unit>\s?(?:tokens?|days?|weeks?|months?|sequences))?(?![\w.])",
     re.IGNORECASE,
 )
 _VS_EVERY = re.compile(r"\b(or|vs\.?|versus)\s+every\s+(?=\d)", re.IGNORECASE)
@@ -501,7 +518,8 @@ class _Scanner:
 
     def _unused(self, word: str, bare: str, end: int) -> None:
         """A word that no rule reads and that is not idle."""
-        if self.turned is None and _WHOLE.fullmatch(bare) and _LISTED.match(self.text, end):
+        listed = _LISTED.match(self.text, end) and _LISTING.search(self.text[: self.place])
+        if self.turned is None and _WHOLE.fullmatch(bare) and listed:
             scale = "k" if bare.endswith("k") else ""
             if self.notes.other_number(float(bare.removesuffix("k")), word, scale):
                 self.answered.append((self.place, end))
@@ -595,6 +613,7 @@ _NOT = (
 )
 # the second of several numbers: 2, 4 or 8
 _LISTED = re.compile(r"\s*(?:,\s*\d+k?\s*)*,?\s*(?:or|vs\.?|versus)\s+\d", re.IGNORECASE)
+_LISTING = re.compile(r"(?:,|\b(?:or|vs\.?|versus))\s*$", re.IGNORECASE)  # what stands before it
 _WHOLE = re.compile(r"\d+k?")
 _UNIT = re.compile(r"\s?([a-z]+)\b", re.IGNORECASE)
 # behind a setting: it is wanted, or it is not

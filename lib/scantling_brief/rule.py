@@ -50,11 +50,18 @@ def asks(
     choices: Lines = (),
     case: bool = False,
     fields: Mapping[str, Reader] | None = None,
+    of: Topic | None = None,
 ) -> tuple[Rule, ...]:
     """Words that decide and have no field: what has to be answered about them, what may be meant,
-    and what else they say."""
+    and what else they say; `of`: the question that they are a part of."""
     return tuple(
-        Rule(pattern=compiled(pattern, case), asks=question, choices=choices, sets=fields or {})
+        Rule(
+            pattern=compiled(pattern, case),
+            asks=question,
+            choices=choices,
+            sets=fields or {},
+            topic=of,
+        )
         for pattern in patterns
     )
 

@@ -18,6 +18,7 @@ from .fragments import (
 )
 from .readers import accelerator, always, word
 from .rule import asks, sets
+from .topics import Topic
 
 _DISTILLATION = (
     "distillation is not planned (a teacher runs beside): is training of the student alone meant?"
@@ -57,6 +58,21 @@ _RENTED = (
 
 ASKED = (
     *asks(
+        "what does the machine cost to buy (prices.owned.capex_usd)?",
+        r"(?:rent|buy|lease)(?:ing)?\s+(?:or|vs\.?|versus)\s+(?:rent|buy|lease)(?:ing)?(?:\s+(?:them|it|one))?",
+        r"(?:or|vs\.?|versus)\s+(?:rent|buy|lease)(?:ing)?(?:\s+(?:them|it|one))?(?!\s+\d)",
+        choices=("prices.owned.capex_usd", "prices.usd_per_device_hour"),
+        of=Topic.DESIGN,
+    ),
+    *asks(
+        "how many are there (cluster.devices)? The assessment says what they draw",
+        rf"how\s+many\s+(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP}|racks?)(?:\s+(?:{DEVICE_NOUN}|racks?))?\s+(?:can|could|would|will|do|does)\s+(?:we|i|it|that)\s+"
+        r"(?:power|feed|supply|cool)",
+        choices=("cluster.devices",),
+        fields={"accelerator": accelerator},
+        of=Topic.DESIGN,
+    ),
+    *asks(
         "a German Billion is 10^12, an English one 10^9: which is meant (job.tokens)?",
         rf"{number_in('v')}\s*Bio\.?(?:\s*(?:tokens?|toks?))?",
         choices=("job.tokens",),
@@ -65,6 +81,8 @@ ASKED = (
         "nodes that are kept back: cluster.devices without them, and reliability.spares?",
         rf"of\s+which\s+{number_in('v')}\s+(?:{GROUP}\s+)?(?:(?:are|is|will\s+be)\s+)?(?:(?:kept|held|reserved|set\s+aside|used|left)"
         r"\s+)?(?:back\s+)?(?:as\s+)?(?:(?:hot|cold|warm)[\s-])?(?:spares?|stand-?by)",
+        rf"{number_in('w')}\s+(?:{GROUP}\s+(?:are|is|will\s+be)|of\s+(?:them|these|those|our\s+{GROUP}))\s+(?:kept\s+|held\s+|reserved\s+|used\s+)?(?:back\s+)?(?:as\s+)?"
+        r"(?:(?:hot|cold|warm)[\s-])?(?:spares?|stand-?by)",
         choices=("cluster.devices", "reliability.spares"),
     ),
     *asks(

@@ -173,6 +173,8 @@ LIMITS = (
     ),
     *sets(
         {"mtbf_s": every},
+        rf"(?:(?:our|the|job|run|training|it|we)\s+)*{_BREAKS}{_ABOUT}\s+(?P<v>\d+(?:\.\d+)?)\s*(?:times|x)\s*"
+        r"(?:/|per|an?|each|every|this|(?:in\s+)?(?:the\s+)?(?:last|past))\s*(?P<v_u>hour|day|week|month)",
         rf"{_LOSES}\s+(?P<v>\d+(?:\.\d+)?)\s+(?:{GROUP}|{DEVICE_NOUN})\s*{_PER}",
         rf"(?P<v>\d+(?:\.\d+)?)\s+(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?|crash(?:es)?)\s*{_PER}",
     ),
@@ -379,6 +381,11 @@ LIMITS = (
         why="some dollars for a device are those of an hour",
     ),
     *sets(
+        {"prices.usd_per_device_hour": amount},
+        r"(?:(?:gpu|device|hourly)\s+)?(?:price|rate|rent)s?\s+(?:goes|go|rises?|climbs?|drops?|falls?|went|rose|fell|jumps?|moves?|increases?|decreases?)"
+        r"\s+(?:up\s+|down\s+)?(?:to|at)\s*(?:(?:us)?\$|usd)\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*[kmb]\b)",
+    ),
+    *sets(
         {"prices.usd_per_node_hour": amount},
         (
             rf"(?:at\s+)?(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an?|each)\s*(?:{GROUP}(?:\s*(?:/|per|an?)\s*"
@@ -542,6 +549,8 @@ LIMITS = (
             r"(?:of\s+)?(?:power|facility))?"
         ),
         r"(?:max(?:imum)?|peak|total)\s+power\s*(?:of\s*)?(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)",
+        r"(?:have|has|in|into|with|our|an?|the)\s+(?:an?\s+|our\s+|only\s+)*(?P<v>\d+(?:\.\d+)?)[\s-]*(?P<u>mw|kw|gw)\s+"
+        r"(?:data\s?cent(?:er|re)|site|facility|campus|hall|building)",
         r"is\s+(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)\s+(?:enough|sufficient|ok)",
         r"(?:will|would|does|do|can|could)\s+(?P<v>\d+(?:\.\d+)?)\s*(?P<u>mw|kw|gw)\s+(?:feed|power|supply|run|carry|support|be\s+enough|do|suffice)"
         r"(?:\s+for)?",
@@ -640,6 +649,13 @@ LIMITS = (
             r"(?:\s+nodes)?"
         ),
         r"(?P<v>\d+)\s+nodes?\s+(?:as\s+|of\s+)?(?:hot[\s-]|cold[\s-]|warm[\s-])?spares?",
+    ),
+    *asks(
+        "does training stand still meanwhile (reliability.checkpoint_stall_s), or go on "
+        "(reliability.checkpoint_durable_s)?",
+        rf"(?:(?:each|an?|every|one|our|the)\s+)?(?:{CHECKPOINT}|(?:writing|saving|storing)(?:\s+(?:it|one|(?:an?\s+|the\s+)?{CHECKPOINT}))?)\s+"
+        rf"(?:takes?|took|needs?|lasts?|costs?)\s+(?:us\s+)?{_NEAR}{time_in('v')}",
+        choices=("reliability.checkpoint_stall_s", "reliability.checkpoint_durable_s"),
     ),
     *sets(
         {"reliability.checkpoint_stall_s": seconds},

@@ -381,6 +381,8 @@ QUESTIONS = (
             r"|period)(?:\s+(?:should|do|to)(?:\s+(?:i|we|use))*)?"
         ),
         rf"{CHECKPOINT}\s+(?:interval|frequency|cadence)",
+        rf"how\s+(?:big|large|heavy)\s+(?:is|are|will|would)\s+(?:an?\s+|the\s+|one\s+|each\s+|our\s+)*{CHECKPOINT}(?:\s+be)?",
+        rf"(?:more|less)\s+(?:frequent|regular)\s+{CHECKPOINT}|{CHECKPOINT}\s+(?:more|less)\s+(?:often|frequently)",
         (
             r"how\s+(?:often|frequently)(?:\s+(?:should|do|to|must)(?:\s+(?:i"
             rf"|we))?)?(?:\s+(?:save|{CHECKPOINT}|take|write))*"
@@ -486,7 +488,7 @@ QUESTIONS = (
         r"how\s+many\s+tokens(?=\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))",
         r"how\s+many\s+tokens\s+(?:fit|go\s+through|get\s+done)",
         r"(?:the\s+)?(?:co2|carbon|emissions?)(?:\s+(?:footprint|emissions?))?",
-        rf"how\s+many\s+tokens\s+(?:do|can|could|will|would)\s+{_WE}\s+(?:get|process|see|push|manage|fit"
+        rf"how\s+many\s+tokens\s+(?:do|can|could|will|would)\s+{_WE}\s+(?:get|process|see|push|manage|fit|afford|buy|pay\s+for"
         r"|finish|crunch|burn|squeeze)(?:\s+(?:through|in|done|out))*",
         r"what\s+(?:would|will|does|is|do)\s+(?:(?:it|this|that|the)\s+)?(?:total\s+)?costs?",
         r"how\s+(?:much|many)\s+costs?",
@@ -516,8 +518,8 @@ QUESTIONS = (
             r"|work|run)(?:\s+(?:in|into|on)\s+memory)?"
         ),
         (
-            r"(?:is\s+(?:it|this|that)\s+)?(?:possible|feasible|doable|realistic"
-            r"|enough)(?:\s+(?:to|at\s+all))?"
+            r"(?:is\s+(?:it|this|that)\s+)?(?:(?:im)?possible|(?:in)?feasible|doable"
+            r"|(?:un)?realistic|enough)(?:\s+(?:to|at\s+all))?"
         ),
         r"(?:will|would|does|do)(?=\s+(?:a\s+|an\s+|the\s+)?\S+(?:\s+\S+){0,2}\s+fit\b)",
         (
@@ -528,6 +530,7 @@ QUESTIONS = (
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
         r"(?:days|weeks|time)\s+(?:and|&|\+)\s+(?:dollars|money|\$)|(?:dollars|money|\$)\s+(?:and|&|\+)\s+(?:days|weeks|time)",
         r"is\s+(?:the\s+)?\w+\s+(?:going\s+to\s+be\s+)?(?:the|a|our)\s+(?:main\s+)?(?:bottleneck|problem|limit|issue)|how\s+(?:bad|good)(?:\s+(?:is|will)\s+(?:it|that)(?:\s+be)?)?",
+        r"(?:time|duration|seconds|minutes|hours)\s+(?:per|for\s+(?:an?|one|each)|of\s+(?:an?|one|each))\s+(?:step|iteration|epoch|update)(?!\s+\d)",
         r"when\s+(?:will|would|can|could|is|are)(?=\s[^?]*\b(?:done|finish\w*|ready|complete\w*|through)\b)",
         rf"what\s+(?:do|does|would|will)\s+(?:{_WE}|it|that|this)\s+(?:gain|lose|save|win|get|bring)(?:\s+us)?(?=\s*[?.,;]|\s*$)",
         r"how\s+far(?=\s+(?:does|do|can|could|will|would)\b)",

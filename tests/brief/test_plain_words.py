@@ -240,3 +240,86 @@ def test_a_sentence_ends_the_reach_of_what_bounds():
 )
 def test_questions_of_what_a_figure_hangs_on(line, command):
     assert _command(line) == command
+
+
+def test_counts_of_two_spans_are_those_of_the_machine():
+    line = "is it cheaper to run 30 days on 512 or 60 days on 256 H100? 13B, 3T tokens"
+    swept = "constraints.deadline_days=30,60 cluster.devices=512,256 --together"
+    assert _command(line) == f"sweep FILE {swept}"
+    listed = "how does 13B do with tp 2, 4 or 8 on 64 H100?"
+    assert _command(listed) == "sweep FILE plan.tp=2,4,8"
+
+
+@pytest.mark.parametrize(
+    ("line", "swept"),
+    [
+        (
+            "If I cut the batch from 4M to 2M tokens, how much slower is a 70B on 512 H100?",
+            "job.global_batch_tokens=4000000,2000000",
+        ),
+        ("context from 8k to 32k for 8B on 64 H100, how much slower?", "job.seq_len=8192,32768"),
+        ("raise tp from 4 to 8 for 70B on 64 H100?", "plan.tp=4,8"),
+    ],
+)
+def test_a_setting_from_one_value_to_another_is_compared(line, swept):
+    assert _command(line) == f"sweep FILE {swept}"
+
+
+def test_from_one_number_to_another_without_a_setting_is_a_range():
+    assert read_brief("70B from 1T to 2T tokens on 64 H100").unread
+
+
+@pytest.mark.parametrize(
+    "words", ["the job dies 3 times a day", "it crashed 3 times a day", "3 failures a day"]
+)
+def test_so_many_failures_of_a_span_are_a_rate(words):
+    rate = _fields(words)["reliability.failures_per_1000_node_days"]
+    assert rate == pytest.approx(3 / 64 * 1000, rel=1e-3)
+
+
+def test_dollars_that_no_run_costs_are_a_price_unless_the_line_says_budget():
+    fields = read_brief("70B on 512 H100 for $2.10, 2T tokens").fields
+    assert fields["prices.usd_per_device_hour"] == 2.1
+    line = "what if the price goes up to $3? 70B on 512 H100 at $2.5/h, 2T tokens"
+    assert _command(line) == "sweep FILE prices.usd_per_device_hour=2.5,3"
+    fields = read_brief("LoRA of a 7B on one RTX 4090, budget $20").fields
+    assert fields["constraints.budget_usd"] == 20
+    assert read_brief("70B on 512 H100 for $60").unread
+
+
+def test_power_of_a_site_is_a_limit_and_a_draw_is_none():
+    assert _fields("in a 5 MW data center")["constraints.max_power_mw"] == 5
+    assert read_brief(LINE + "they draw 5 MW").unread
+
+
+@pytest.mark.parametrize(
+    ("words", "choice"),
+    [
+        ("a checkpoint takes 90 s", "reliability.checkpoint_stall_s"),
+        ("4 of them as spares", "reliability.spares"),
+        ("should we buy them or rent them?", "prices.owned.capex_usd"),
+        ("how many racks can we power?", "cluster.devices"),
+    ],
+)
+def test_what_may_mean_two_things_is_asked_by_its_fields(words, choice):
+    (asked,) = read_brief(LINE + words).unread
+    assert choice in asked.choices
+
+
+def test_hybrid_beside_a_named_hybrid_says_nothing_more_and_alone_it_decides():
+    assert not read_brief("the hybrid nemotron-h-8b on 64 H100").unread
+    assert read_brief("a 3B hybrid on 64 H100").unread
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("how big is a checkpoint of a 405B on 512 H100?", "goodput FILE"),
+        ("would more frequent checkpoints help? 70B on 512 H100", "goodput FILE"),
+        ("how many tokens can we afford with a 70B on 512 H100?", "design FILE"),
+        ("how many tokens should we train a 70B on? 512 H100, 60 days", "scaling FILE"),
+        ("how big a model can we train on 512 H100 with 2T tokens?", "answer FILE largest-model"),
+    ],
+)
+def test_questions_that_sound_alike(line, command):
+    assert _command(line) == command
