@@ -9,7 +9,6 @@ from scantling.catalogue import HERE, accelerator
 from scantling.catalogue.models.entries import models
 from scantling.catalogue.published import AXES, DIMENSIONS, LONGEST, PADDED, dimensions, group_of
 from scantling.catalogue.words import CP_TYPES, PRECISIONS, RECOMPUTES, SHARDINGS
-from scantling.physics.cases import ZERO2
 from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
@@ -58,8 +57,7 @@ def _peak(chip, precision) -> float:
 
 
 def _reach(frame):
-    """The run that takes each axis, each pipeline schedule, and zero2 that adds up over
-    micro-batches, furthest."""
+    """The run that takes each axis and each pipeline schedule furthest."""
     columns = {f: frame["n_devices" if f == "devices" else f] for f in AXES}
     runs = to_runs(frame)
     plan = runs.cases.plan
@@ -68,9 +66,6 @@ def _reach(frame):
     for code, name in enumerate(SCHEDULE_NAMES):
         if (schedule == code).any():
             columns[f"schedule {name}"] = frame.n_devices.where(schedule == code)
-    again = np.zeros(len(frame), bool)
-    again[runs.ready] = (plan.sharding == ZERO2) & (runs.cases.micro_batches > 1)
-    columns["zero2 over micro-batches"] = frame.n_devices.where(again)
     at = [column.astype(float).idxmax() for column in columns.values()]
     rows = (
         _run_of(frame)

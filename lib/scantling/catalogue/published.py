@@ -209,16 +209,6 @@ def published_schedules(devices: int) -> Lines:
     )
 
 
-def published_accumulation(devices: int) -> bool:
-    """Whether zero2 over several micro-batches is published on about so many devices: the largest
-    run with it, within a factor of BEYOND_SCHEDULE either way. Below, DeepSpeed's is published,
-    which sends the gradients every time."""
-    reach = reaches().get("zero2 over micro-batches")
-    if reach is None:
-        return False
-    return 1 / BEYOND_SCHEDULE <= devices / reach.value <= BEYOND_SCHEDULE
-
-
 def beyond(plan: Mapping[str, Any], devices: int) -> list[str]:
     """Where a plan (plain values) on so many devices goes further than any published run, in
     words."""

@@ -164,7 +164,7 @@ def full(result: Result, out: Console) -> None:
     for line in _sections(result, out.width * LINES, short=False):
         _print(line, out)
     out.print()
-    section(out, "Assumed", assumed_rows(result["assumed"]), LABEL, Look(no_wrap=True), DIM)
+    section(out, "Assumed", _assumed(result["assumed"]), LABEL, Look(no_wrap=True), DIM)
 
 
 def _plan_in_full(plan: PlanRow) -> str:
@@ -373,12 +373,10 @@ def section(out: Console, title: str, rows: Iterable[Sequence[str]], *looks: Loo
     out.print(bare(rows, *looks))
 
 
-def assumed_rows(
-    assumed: Iterable[Mapping[str, Any]], most: int = 300
-) -> list[tuple[str, str, str]]:
+def _assumed(assumed: Iterable[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
     """(field, value, why) of every assumption, fit for a terminal."""
     return [
-        (plain(a["field"], 60), plain(value_text(a["value"]), 40), plain(a["why"], most))
+        (plain(a["field"], 60), plain(value_text(a["value"]), 40), plain(a["why"], 300))
         for a in assumed
     ]
 

@@ -202,7 +202,6 @@ def otherwise(
     life: Life,
     *,
     durable_s: Column | None = None,
-    detect_s: Column | None = None,
     restart_s: Column | None = None,
     repair_s: Column | None = None,
 ) -> Life:
@@ -216,7 +215,6 @@ def otherwise(
         return tuple(
             replace(
                 stop,
-                detect_s=stop.detect_s if detect_s is None else detect_s,
                 restart_s=stop.restart_s if restart_s is None else restart_s,
                 repair_s=stop.repair_s if repair_s is None else repair_s,
             )

@@ -243,7 +243,6 @@ def endure(
     constraints: Section = None,
     devices: Column | None = None,
     gang: Gang | None = None,
-    planned_stops: bool = True,
     watchdog_s: float = WATCHDOG_S,
     idle_nodes: int = 0,
     recovers: Lines = RECOVERS,
@@ -258,7 +257,6 @@ def endure(
     constraints : ceilings that move the interval (checkpoint overhead, lost work).
     devices : device counts instead of the cluster's own [(n,)].  gang : what the plan can drop.
     watchdog_s : what a collective may wait for a rank before the run is ended.
-    planned_stops : count the fleet's stops for maintenance and changes (graceful: nothing lost).
     idle_nodes : nodes of the cluster that the job does not use: they fail without stopping it, and
     stand in as spares that are paid for already.  recovers : ways that the software has of going
     on after a failure, the best first: the first of them where the design names none.
@@ -303,7 +301,7 @@ def endure(
         recovery=recovery,
         assumed=assumed,
     )
-    failing = life_of(inputs, gang, planned_stops)
+    failing = life_of(inputs, gang)
     saving = saved_as_often_as_pays(inputs, failing)
     standing_by = provisioned(inputs, saving.life)
     return endurance(inputs, failing, saving, standing_by)
@@ -319,7 +317,7 @@ class Failing(NamedTuple):
     check_every_s: Column  # against corruption
 
 
-def life_of(inputs: Inputs, gang: Gang | None, planned_stops: bool) -> Failing:
+def life_of(inputs: Inputs, gang: Gang | None) -> Failing:
     """The stops and pauses of a job, by cause, and their times."""
     cluster, spec, assumed, alone = inputs.cluster, inputs.spec, inputs.assumed, inputs.alone
     rate, fleet, preset = failures.fleet_rate(spec, inputs.devices, assumed)
@@ -351,9 +349,7 @@ def life_of(inputs: Inputs, gang: Gang | None, planned_stops: bool) -> Failing:
     checks = failures.Pause(
         id="checks", per_s=(life.corruptions_per_s > 0) / every_s, seconds=inputs.step_s
     )
-    planned: Column = 0.0
-    if planned_stops:
-        planned = failures.planned_per_day(spec, fleet, inputs.nodes, cluster, assumed)
+    planned = failures.planned_per_day(spec, fleet, inputs.nodes, cluster, assumed)
     life = replace(
         life, pauses=(slow, flapping, checks), latency_s=every_s / 2, planned_per_s=planned / DAY_S
     )

@@ -406,11 +406,6 @@ class Pace(NamedTuple):
         """Forward of a micro-batch on the slowest stage."""
         return self.stages.layers * self.ahead_s + self.stages.heads * self.logits_s / 3
 
-    @property
-    def weights_s(self) -> Column:
-        """Weight gradients of a micro-batch on the slowest stage: a GEMM pass of three."""
-        return self.stages.layers * self.layer.gemm + self.stages.heads * self.logits_s / 3
-
 
 def pace(c: Cases) -> Pace:
     """What the micro-batches of every case are made of."""

@@ -103,9 +103,9 @@ def predict(runs: Table, calibration: str | Path | None = None) -> DataFrame | d
     return frame_of_predictions(columns) if has_pandas() else columns
 
 
-def predict_frame(frame: DataFrame, calibration: str | Path | None = None) -> DataFrame:
+def predict_frame(frame: DataFrame) -> DataFrame:
     """`predict` of the rows of a data frame."""
-    return frame_of_predictions(predicted_columns(table_of(frame), calibration))
+    return frame_of_predictions(predicted_columns(table_of(frame)))
 
 
 def frame_of_predictions(columns: Mapping[str, Array]) -> DataFrame:

@@ -25,7 +25,6 @@ class Verdict:
 # by id, the best first; where several hold, the last of them is said
 VERDICTS = {v.id: v for v in filled(Verdict, table_rows(__file__, "verdicts"))}
 EXIT = {v.id: v.exit for v in VERDICTS.values()}
-TONE = {v.id: v.tone for v in VERDICTS.values()}
 
 
 def without_lead(line: str) -> str:

@@ -195,10 +195,6 @@ class Facts:
         return self.lost_device_h * self.price
 
     @cached_property
-    def open_mfu(self) -> float:  # share
-        return self.best.mfu
-
-    @cached_property
     def bubble(self) -> float:  # share
         return idle_share(self.pp, self.m)
 

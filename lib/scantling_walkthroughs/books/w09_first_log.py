@@ -132,14 +132,6 @@ class Facts:
         return self.step_s * self.pilot / self.whole
 
     @cached_property
-    def off_before(self) -> float:  # ratio
-        return self.before.step_s / self.later_s - 1
-
-    @cached_property
-    def off_after(self) -> float:  # ratio
-        return self.after.step_s / self.later_s - 1
-
-    @cached_property
     def whole_days(self) -> float:  # days
         return run_days(self.after)
 

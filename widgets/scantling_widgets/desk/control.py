@@ -151,7 +151,6 @@ class Control:
         options: Iterable[Option],
         *,
         unit: str = "",
-        wide: bool = False,
         disabled: bool = False,
         typed: str = "",
     ) -> ControlState:
@@ -164,7 +163,6 @@ class Control:
             value=value,
             options=_holding(value, options),
             unit=unit,
-            wide=wide,
             disabled=disabled,
             typed=typed,
         )

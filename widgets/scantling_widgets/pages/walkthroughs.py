@@ -123,11 +123,11 @@ def rendered(path: str | Path, mode: str | None = None) -> str:
     return page(execute(path, mode))
 
 
-def render_all(paths: Iterable[Path], mode: str | None = None) -> Iterator[tuple[Path, str]]:
+def render_all(paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
     """(notebook, page) of several notebooks, in order, two at a time."""
     paths = list(paths)
     with crew() as start:
-        yield from zip(paths, start(2).map(rendered, paths, [mode] * len(paths)))
+        yield from zip(paths, start(2).map(rendered, paths))
 
 
 # ---------------------------------------------------------------- the page
