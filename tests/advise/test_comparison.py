@@ -6,6 +6,7 @@ import json
 
 import pytest
 from scantling import Design, DesignError, assess, compare, explain
+from scantling.advise import sweeps
 from scantling.base.quantities import quantity as quantities
 from scantling.cli import main
 from scantling.physics.constants import PRIORS
@@ -50,6 +51,19 @@ def test_mfu_is_compared_in_one_convention():
     assert row.bands[1] == quantities.band("mfu", long.mfu_shown_low, long.mfu_shown_high)
     alone = next(row for row in compare([short, short]).rows if row.key == "mfu_shown")
     assert alone.values == (short.mfu, short.mfu) and "causal" not in alone.label
+
+
+def test_cells_of_a_sweep_side_by_side_say_by_which_count_they_are_shown():
+    """As `test_mfu_is_compared_in_one_convention`, of the copies of one design; one that no plan
+    fits has nothing to show."""
+    base = Design.from_text("8B on 64 H100, 1T tokens")
+    lengths = {"job.seq_len": [4096, 65536], "job.global_batch": [1024, 64]}
+    cells = sweeps.sweep(base, lengths, together=True)
+    assert [cell.figures["mfu_basis"] for cell in cells] == ["full", "causal"]
+    shown = sweeps.comparable([*cells, sweeps.Cell(at=(), verdict="refused")])
+    assert [cell.figures.get("mfu_basis") for cell in shown] == ["causal", "causal", None]
+    assert shown[0].figures["mfu_shown"] == cells[0].figures["mfu_causal"]
+    assert sweeps.comparable(cells[:1]) == cells[:1]
 
 
 def test_phases_are_said_in_words(two):

@@ -25,7 +25,7 @@ from ..plans.remote import Progress, Scheduler, across
 from ..plans.stream import search_space
 from ..verdict.assess import assess_together
 from ..verdict.assessment import Assessment
-from ..verdict.result import FigureName
+from ..verdict.result import FigureName, bases_differ
 
 KEYS: tuple[FigureName, ...] = (
     "step_s",
@@ -109,19 +109,19 @@ def _cell(at: Values, answer: Assessment | DesignError) -> Cell:
     )
 
 
-def mfu_bases(cells: Iterable[Cell]) -> set[str]:
-    """How the MFU that is shown counts attention in these cells: "full", "causal" or both."""
-    return {c.figures["mfu_basis"] for c in cells if c.figures.get("mfu_basis")}
-
-
-def in_one_convention(cells: Sequence[Cell]) -> list[Cell]:
+def comparable(cells: Sequence[Cell]) -> list[Cell]:
     """Cells whose MFU is shown in one convention: that of all where they have one, else attention
     counted as causal masks leave it."""
-    if len(mfu_bases(cells)) < 2:
+    if not bases_differ(cell.figures for cell in cells):
         return [*cells]
-    return [
-        replace(c, figures=c.figures | {"mfu_shown": c.figures.get("mfu_causal")}) for c in cells
-    ]
+    return [replace(cell, figures=_causal(cell.figures)) for cell in cells]
+
+
+def _causal(figures: dict[str, Any]) -> dict[str, Any]:
+    """The figures of a cell, its MFU shown with attention as causal masks leave it."""
+    if not figures.get("mfu_basis"):
+        return figures
+    return figures | {"mfu_shown": figures["mfu_causal"], "mfu_basis": "causal"}
 
 
 def _changed(design: Design, changes: Row) -> Design:

@@ -24,6 +24,7 @@ from ..design.design import Design
 from ..physics.memory.peak import SAFE, zone
 from ..plans.plan_names import short
 from ..verdict.assess import assess
+from ..verdict.result import bases_differ
 from ..verdict.verdicts import VERDICTS
 from . import texts
 from .common import EXIT, check_new, count_on_stderr, on_scheduler, possible, read
@@ -166,9 +167,9 @@ def sweep(
         return
 
     out = console()
-    shown = sweeps.in_one_convention(cells)
+    shown = sweeps.comparable(cells)
     print_rows(out, [_swept_row(list(axes), cell) for cell in shown])
-    if len(sweeps.mfu_bases(cells)) == 2:
+    if bases_differ(cell.figures for cell in cells):
         out.print("MFU counts attention as causal masks leave it")
     for c in cells:
         if c.verdict in ("refused", "impossible"):

@@ -24,13 +24,8 @@ from .pipeline import (
 from .schedule_orders import BACKWARD, FORWARD, ORDERS, WEIGHT, WHOLE, Order, Pair, Pass
 
 KINDS = ("F", "B", "W")
-_SHARES = (
-    1.0,
-    0.75,
-    0.5,
-    0.25,
-    0.0,
-)  # a weight gradient starts where at least this share of it fits; the best of these is taken
+# a weight gradient starts where at least this share of it fits; the best of these is taken
+_SHARES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
 
 @record
@@ -161,46 +156,51 @@ def lay_out(
     Megatron-LM.
     """
     row = SCHEDULES[SCHEDULE_NAMES[int(schedule_code(schedule))]]
-    broken = violations(row.code, pp, vpp, m, pp * vpp)
-    if broken:
-        raise ValueError(
-            f"{row.name} with pp {pp}, vpp {vpp}, {m} micro-batches: {next(iter(broken))}"
-        )
     chunks = row.chunks or vpp
-    parts = pp * chunks
-    scale = np.ones(parts) if part_scale is None else np.asarray(part_scale, dtype=float)
-    stated = [t_forward, t_backward_input, t_backward_weight, t_p2p, *scale]
-    if not all(t >= 0 and np.isfinite(t) for t in stated):
-        raise ValueError(f"times and scales must be finite and not negative; got {stated}")
-    if scale.shape != (parts,):
-        raise ValueError(
-            f"part_scale must have {parts} entries, one for each model part of "
-            f"{row.name}; it has shape {scale.shape}"
-        )
-    whole = t_backward_input + t_backward_weight
-    by_kind = (
-        t_forward,
-        t_backward_input if row.split_backward else whole,
-        t_backward_weight,
-        whole,
-    )
-    lazy = row.split_backward and row.code not in DUALPIPES
-    orders = [ORDERS[row.name](d, pp, chunks, m) for d in range(pp)]
-    seconds = [(t / chunks * scale).tolist() for t in by_kind]
-    cap = round(float(in_flight(row.code, pp, vpp, 10**9)) * chunks) if lazy else inf
+    scale = np.ones(pp * chunks) if part_scale is None else np.asarray(part_scale, dtype=float)
+    passes = (t_forward, t_backward_input, t_backward_weight)
+    _check(row, pp, vpp, m, (*passes, t_p2p), scale)
+    fitted_in = row.split_backward and row.code not in DUALPIPES  # weight gradients, where it waits
     layouts = []
-    for share in _SHARES if lazy else (1.0,):
+    for share in _SHARES if fitted_in else _SHARES[:1]:
         run = _Run(
-            orders=orders,
+            orders=[ORDERS[row.name](device, pp, chunks, m) for device in range(pp)],
             device_of=_device_of(row.placement, pp, m),
-            times=seconds,
+            times=[(t / chunks * scale).tolist() for t in _by_kind(row, *passes)],
             t_p2p=float(t_p2p),
-            cap=cap,
+            cap=round(float(in_flight(row.code, pp, vpp, 10**9)) * chunks) if fitted_in else inf,
             weight_saved=weight_saved,
             share=share,
         )
         layouts.append(_layout(row, pp, vpp, m, weight_saved, run.rows()))
     return min(layouts, key=lambda layout: float(layout.span_s.max()))
+
+
+def _check(row: Schedule, pp: int, vpp: int, m: int, times: Sequence[float], scale: Array) -> None:
+    """Raises ValueError for a plan that the schedule's rules forbid, and for times or a scale that
+    cannot be laid out."""
+    broken = violations(row.code, pp, vpp, m, pp * vpp)
+    if broken:
+        raise ValueError(
+            f"{row.name} with pp {pp}, vpp {vpp}, {m} micro-batches: {next(iter(broken))}"
+        )
+    stated = [*times, *scale]
+    if not all(t >= 0 and np.isfinite(t) for t in stated):
+        raise ValueError(f"times and scales must be finite and not negative; got {stated}")
+    parts = pp * (row.chunks or vpp)
+    if scale.shape != (parts,):
+        raise ValueError(
+            f"part_scale must have {parts} entries, one for each model part of "
+            f"{row.name}; it has shape {scale.shape}"
+        )
+
+
+def _by_kind(
+    row: Schedule, forward: float, backward_input: float, backward_weight: float
+) -> tuple[float, float, float, float]:
+    """Times of a FORWARD, BACKWARD, WEIGHT and WHOLE pass."""
+    whole = backward_input + backward_weight
+    return forward, backward_input if row.split_backward else whole, backward_weight, whole
 
 
 def _device_of(placement: str, pp: int, m: int) -> Callable[[int, int], int]:

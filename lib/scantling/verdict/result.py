@@ -3,7 +3,7 @@
 Who reads, lists or renames a figure by a name that is none is named by mypy.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypedDict, overload
 
 from ..base.quantities.quantity import band, show
@@ -444,10 +444,13 @@ def _of_likely(likely: LikelyRow, key: FigureKey) -> Known:
 def in_one_convention(results: Sequence[Result]) -> list[Result]:
     """Results whose MFU is shown in one convention: that of all where they have one, else attention
     counted as causal masks leave it in each."""
-    bases = {result["mfu_basis"] for result in results if result.get("mfu_basis")}
-    if len(bases) < 2:
-        return [*results]
-    return [causal(result) for result in results]
+    return [causal(result) for result in results] if bases_differ(results) else [*results]
+
+
+def bases_differ(results: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the MFU that is shown counts attention in full in some results, and as causal masks
+    leave it in others."""
+    return len({result["mfu_basis"] for result in results if result.get("mfu_basis")}) > 1
 
 
 def causal(result: Result) -> Result:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scantling.advise.comparison import Comparison
-from scantling.advise.sweeps import Cell, in_one_convention
+from scantling.advise.sweeps import Cell, comparable
 from scantling.base.errors import DesignError
 
 from ..quantity_texts import plain
@@ -39,7 +39,7 @@ def chart(
         raise DesignError("key", key, KEYS)
     if not result or not isinstance(result, list):
         raise DesignError("chart", type(result).__name__, "what search, sweep or compare returned")
-    return _sweep(in_one_convention(result), key, names)
+    return _sweep(comparable(result), key, names)
 
 
 def _search(table: Mapping[str, Sequence[Any]]) -> alt.TopLevelMixin:

@@ -4,8 +4,9 @@ the edge of what is feasible."""
 from collections.abc import Iterator, Sequence
 
 from scantling.advise.sensitivity import Swing
-from scantling.advise.sweeps import Cell as SweepCell, in_one_convention, mfu_bases
+from scantling.advise.sweeps import Cell as SweepCell, comparable
 from scantling.base.show import percent
+from scantling.verdict.result import bases_differ
 
 from ...charts.page_parts import Drop, Part
 from ...charts.plans import tornado
@@ -178,7 +179,7 @@ class Sensitivity(Panel):
             return
         of, along, across = self.swept
         old = "" if _same(of, self.now) else "Swept for an earlier design; sweep again. "
-        mixed = key == "mfu_shown" and len(mfu_bases(self.cells)) == 2
+        mixed = key == "mfu_shown" and bases_differ(cell.figures for cell in self.cells)
         names = f"{along.name} across" + (f", {across.name} down" if across else "")
         self.sweep_note.value = boxes.dim(
             f"{old}{boxes.escape(titled(key))}: {boxes.escape(names)}; a click puts a cell on the "
@@ -195,7 +196,7 @@ class Sensitivity(Panel):
         line[key].show(
             self.map,
             of.figures,
-            cells=in_one_convention(self.cells),
+            cells=comparable(self.cells),
             key=key,
             texts=along.texts,
             name=along.name,
@@ -209,7 +210,7 @@ class Sensitivity(Panel):
         heat[key].show(
             self.map,
             of.figures,
-            cells=in_one_convention(self.cells),
+            cells=comparable(self.cells),
             key=key,
             rows=across.texts,
             columns=along.texts,
@@ -231,7 +232,7 @@ class Sensitivity(Panel):
             labels, labels, [name for name in labels if name not in (key, "memory")]
         )
         rows = []
-        cells = in_one_convention(self.cells)
+        cells = comparable(self.cells)
         for i, one in enumerate(cells):
             word, mark = _KINDS[kind(one)]
             value, memory = at(one.figures, key), one.memory_share
