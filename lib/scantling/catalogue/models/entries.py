@@ -8,18 +8,17 @@ are rows of model_details.csv.
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cache
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
 from ...base.errors import CatalogueError, DesignError, refuse
 from ...base.files import csv_rows
-from ...base.plugins import load
 from ...base.records import Assumed, Derived, Lines, fields_of, record
 from ..load import HERE, by_id, filled, find, indexed
 from ..rows import Sourced
 from .dimension_checks import Part, check_fields, check_model, rules_of_part, rules_of_parts
 from .dimensions import GATED
+from .hf import from_hf
 from .pattern_words import SLIDING
 from .patterns import attending_every, counts_of, layers_of
 from .shape import Model, attention_kind
@@ -28,8 +27,6 @@ from .sizing import MLA, Made, from_size
 SAME = {"layers", "hidden", "heads", "ffn_hidden"}  # of two models of one shape
 MIXED = {"layers", "hidden", "heads", "experts", "top_k"}
 PADDED = 1.01  # of a vocabulary, at most
-# the reader of config.json, imported with its 200 architectures when a design first names a file
-READER = EntryPoint("hf_config", f"{__package__}.hf:from_hf", "")
 
 
 @record
@@ -178,7 +175,7 @@ def build_model(spec: str | Mapping[str, Any], folder: str | Path = ".") -> Made
     if "like" in spec:
         base = entry(spec["like"], "like").model
     elif "hf_config" in spec:
-        base, _, assumed = load(READER)(Path(folder) / str(spec["hf_config"]))
+        base, _, assumed = from_hf(Path(folder) / str(spec["hf_config"]))
     else:
         base, assumed = _explicit(changes)
         changes = {}
@@ -214,8 +211,8 @@ def _changed(base: Model, changes: Mapping[str, Any], every: int = 0) -> Made:
     fields = dict(new.fields)
     if base.attention != "mla" and (heads, kv_heads) != (base.heads, base.kv_heads):
         fields.setdefault("attention", attention_kind(heads, kv_heads))
-    said = ", ".join(f"{k} {v}" for k, v in changes.items() if k != "name")
-    fields.setdefault("name", f"{base.name} with {said}" if said else base.name)
+    changed = ", ".join(f"{k} {v}" for k, v in changes.items() if k != "name")
+    fields.setdefault("name", f"{base.name} with {changed}" if changed else base.name)
     return check_model(replace(base, **fields)), tuple(new.assumed)
 
 
@@ -259,25 +256,25 @@ def _explicit(shape: Mapping[str, Any]) -> Made:
 
 def _pattern_follows(new: Derived) -> None:
     """What a pattern says of layers, experts and windows, and the chunk of its scans."""
-    found = counts_of(new.fields["pattern"])
+    counts = counts_of(new.fields["pattern"])
     of_pattern = {
-        "layers": found["layers"],
-        "moe_layers": found.get("moe", 0),
-        "windowed_layers": sum(found.get(word, 0) for word in SLIDING),
+        "layers": counts["layers"],
+        "moe_layers": counts.get("moe", 0),
+        "windowed_layers": sum(counts.get(word, 0) for word in SLIDING),
     }
     new.take_all(of_pattern, "the layers of the pattern")
     new.take(
         "mtp_pattern", "+".join(layers_of(new.fields["pattern"])[-1]), "a layer of the last kind"
     )
-    if {"gdn", "kda"} & found.keys():
+    if {"gdn", "kda"} & counts.keys():
         new.take("chunk", 64, "the delta rule's kernels")
-    elif "mlstm" in found:
+    elif "mlstm" in counts:
         new.take("chunk", 64, "xLSTM 7B's kernels")
-    elif {"mamba2", "lightning"} & found.keys():
+    elif {"mamba2", "lightning"} & counts.keys():
         new.take("chunk", 128, "Megatron-LM's Mamba-2")
-    if {"mamba2", "mamba1", "gdn", "kda", "rglru"} & found.keys():
+    if {"mamba2", "mamba1", "gdn", "kda", "rglru"} & counts.keys():
         new.take("conv", 4, "taps of all published models")
-    if not {"mlp", "beside", "shared"} & found.keys():
+    if not {"mlp", "beside", "shared"} & counts.keys():
         new.fields.setdefault("ffn_hidden", 0)
 
 
@@ -313,22 +310,21 @@ def _feeds_follow(new: Derived) -> None:
     """The MLP and the experts of a shape as written."""
     take = new.take
     f = new.fields
-    said = f.get
-    hidden = new.fields["hidden"]
-    if said("ffn_hidden") == 4 * hidden and not said("experts"):
+    hidden = f["hidden"]
+    if f.get("ffn_hidden") == 4 * hidden and not f.get("experts"):
         gated = take("mlp", "gelu", "4 x hidden wide: not gated") in GATED
     else:
         gated = take("mlp", "swiglu", "gated, as most models since Llama") in GATED
-    if said("experts") or said("moe_layers") or said("expert_ffn_hidden"):
+    if f.get("experts") or f.get("moe_layers") or f.get("expert_ffn_hidden"):
         experts = take("experts", 16, "16 experts where none are given")
         take("top_k", min(2, experts), "top-2")
         take("moe_layers", f["layers"], "every layer")
-        if said("ffn_hidden"):
+        if f.get("ffn_hidden"):
             take("expert_ffn_hidden", f["ffn_hidden"], "an expert as wide as ffn_hidden")
-        elif not said("expert_ffn_hidden"):
+        elif not f.get("expert_ffn_hidden"):
             allowed = "the width of an expert, or ffn_hidden, or the model's size"
             raise DesignError("expert_ffn_hidden", problem="is missing", allowed=allowed)
-    if said("moe_layers", 0) == f["layers"]:
+    if f.get("moe_layers", 0) == f["layers"]:
         f.setdefault("ffn_hidden", 0)
     if gated:
         take("ffn_hidden", 256 * round(hidden * 8 / 3 / 256), "8/3 hidden, to 256")
