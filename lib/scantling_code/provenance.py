@@ -33,14 +33,8 @@ from .answers import Answer
 from .sources import companions
 
 DATA = (".csv", ".json", ".yaml")
-ABOUT = (
-    "source",
-    "notes",
-    "date",
-    "verified",
-    "verified_except",
-    "aliases",
-)  # of rows, for readers
+# of rows, for readers
+ABOUT = ("source", "notes", "date", "verified", "verified_except", "aliases")
 FAR = 10.0
 SHOWN = 6  # fields of a row that are named
 Values = dict[str, Any]  # field of a row -> its value, as JSON has it

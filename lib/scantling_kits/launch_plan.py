@@ -28,9 +28,8 @@ from .values import DeviceMemory, Plan, RunValues, SiteExchange, Survival, Tier,
 
 LAYOUTS = ("torchrun", "slurm", "kubernetes")
 SEED = 1234
-FIRST_HANG_S = (
-    1800  # s, of a collective before the first step is done: PyTorch's own for NCCL is 600
-)
+# of a collective before the first step is done: PyTorch's own for NCCL is 600 s
+FIRST_HANG_S = 1800
 Pins = dict[str, Any]  # field of a plan -> the value that a design file fixes
 
 

@@ -27,9 +27,8 @@ class Tuning:
     eager_chains: Column  # norms, rotations and gates run one operation at a time
     norm_kernel: Column  # norms among these are one kernel
     fp32_stream: Column  # embedding and norms in fp32: what runs between layers is, where unsharded
-    any_model: (
-        Column  # the code trains whatever model it is given, as the transformers library has it
-    )
+    # the code trains whatever model it is given, as the transformers library has it
+    any_model: Column
     policy_loss: Column  # log-probabilities, entropy and ratios in place of a cross entropy
     file_sync: Column  # the whole weights are written for the engine after every step
     looped: Column  # experts run one after the other, without grouped products

@@ -82,9 +82,8 @@ class Session:
     log: dict[str, list[Verdict]] = field(default_factory=dict)
     hints: dict[str, int] = field(default_factory=dict)
     spent: dict[str, int] = field(default_factory=dict)  # hints taken before a question was right
-    at: dict[str, float] = field(
-        default_factory=dict
-    )  # minutes from the start to the last answer of a question
+    # minutes from the start to the last answer of a question
+    at: dict[str, float] = field(default_factory=dict)
     started: float = field(default_factory=monotonic)
 
     def __post_init__(self) -> None:

@@ -9,9 +9,8 @@ from ..base.columns import Array, Column
 from ..base.records import record
 from ..catalogue.hardware import known_link
 
-RNG_BYTES_PER_RANK = (
-    5056.0 + 16 + 2500 + 2500
-)  # torch CPU (mt19937), CUDA (Philox seed and offset), numpy, Python
+# torch CPU (mt19937), CUDA (Philox seed and offset), numpy, Python
+RNG_BYTES_PER_RANK = 5056.0 + 16 + 2500 + 2500
 LOADER_BYTES_PER_READER = 4096.0  # shard, offset and shuffle state of one data-parallel reader
 
 # planning, synchronising and pinning of a well-made asynchronous save: 0.34-0.59 s blocked

@@ -13,9 +13,8 @@ from . import goodput as g
 from .spares import log_weights
 
 IN_PLACE_S = 65.0  # processes restarted on their nodes (ByteRobust, Table 7)
-RESIZE_S = (
-    120.0  # to change the number of replicas: communicators and a load from a peer (judgement)
-)
+# to change the number of replicas: communicators and a load from a peer (judgement)
+RESIZE_S = 120.0
 PARTS = 16  # that average after local steps and stop alone (decoupled DiLoCo, arXiv 2604.21428)
 STANDS = 1e6  # step over step where the reshaped plan does not fit: nothing trains
 

@@ -205,9 +205,8 @@ class _Run:
         self.rate = rates.sum()
         self.cum = np.cumsum(rates)[:-1] / self.rate
         self.out = Ended(*np.zeros((len(Ended._fields), n)))
-        self.paused_share = np.prod(
-            self.paused, axis=1
-        ).sum()  # by pauses, of each second up, on average
+        # by pauses, of each second up, on average
+        self.paused_share = np.prod(self.paused, axis=1).sum()
         self.now = State(
             id=np.arange(n),
             wall=np.zeros(n),

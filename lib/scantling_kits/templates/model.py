@@ -19,10 +19,8 @@ from torch.utils.checkpoint import checkpoint
 
 Shape = dict[str, Any]  # the model's dimensions, as plan.json has them
 GATED = ("swiglu", "geglu")
-BASE, EPSILON = (
-    500000.0,
-    1e-5,
-)  # rotary base and norms, where the weights to start from say nothing else
+# rotary base and norms, where the weights to start from say nothing else
+BASE, EPSILON = 500000.0, 1e-5
 PIECE = 2048  # tokens whose logits stand at one time
 
 

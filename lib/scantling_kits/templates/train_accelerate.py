@@ -26,16 +26,14 @@ def main() -> None:
     set_seed(plan["seed"])
     Transformer._no_split_modules = [Block.__name__]
     sharded = accelerator.distributed_type == DistributedType.FSDP
-    with torch.device(
-        "meta" if sharded and rank else device if not sharded else "cpu"
-    ):  # sharded: rank 0 has the weights and hands them out
+    # sharded: rank 0 has the weights and hands them out
+    with torch.device("meta" if sharded and rank else device if not sharded else "cpu"):
         model = Transformer(settled(shape))
     if rank == 0 or not sharded:
         begin(model, plan["seed"])
     prepare(model.blocks, plan, recompute=False)  # accelerate.yaml says what is repeated
-    model, _ = accelerator.prepare(
-        model, torch.optim.AdamW(model.parameters())
-    )  # it takes both or none; the one that steps is made of what came out
+    # it takes both or none; the one that steps is made of what came out
+    model, _ = accelerator.prepare(model, torch.optim.AdamW(model.parameters()))
     if ranks != plan["dp"]:
         sys.exit(f"the plan is for {plan['dp']} ranks, this run has {ranks}")
     optimizer = torch.optim.AdamW(

@@ -64,9 +64,8 @@ class Data:
         self.file = np.memmap(path, dtype=np.uint32, mode="r") if path else None
         self.many = (len(self.file) - 1) // seq_len if self.file is not None else 0
         first, _, last = os.environ.get("SKIP", "").partition("-")
-        self.skip = (
-            (int(first) - 1, int(last or first)) if first else None
-        )  # steps count from 1 in the log
+        # steps count from 1 in the log
+        self.skip = (int(first) - 1, int(last or first)) if first else None
 
     def place(self, step: int) -> int:
         """The number of the step whose sequences this step reads: those that SKIP leaves out are
@@ -122,9 +121,8 @@ class Checkpoints:
     def __init__(self, folder: str | Path, keep: int) -> None:
         self.folder, self.keep, self.pending = Path(folder), keep, None
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.group = dist.new_group(
-            backend="gloo"
-        )  # saves talk beside training: on the same group the two would cross
+        # saves talk beside training: on the same group the two would cross
+        self.group = dist.new_group(backend="gloo")
 
     def whole(self) -> list[Path]:
         return sorted(p for p in self.folder.glob("step-*") if (p / ".metadata").is_file())

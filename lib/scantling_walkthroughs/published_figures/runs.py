@@ -71,9 +71,8 @@ class RunSeries:
     value: Callable[[Row, float], float]  # of a rate in tokens/s per device
     series: Callable[[Row, re.Match[str]], str]
     x: Callable[[Row, re.Match[str]], float | str] = devices
-    column_values: Mapping[str, tuple[Any, ...]] = field(
-        default_factory=dict
-    )  # of a column, its values
+    # of a column, its values
+    column_values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def points(self) -> list[Point]:
         """A point a run."""

@@ -57,9 +57,8 @@ class ControlState:
     asks: bool = False
     wide: bool = False
     disabled: bool = False
-    typed: str = (
-        ""  # what stands in the box beside a slider, to be changed; empty where there is none
-    )
+    # what stands in the box beside a slider, to be changed; empty where there is none
+    typed: str = ""
 
 
 @record

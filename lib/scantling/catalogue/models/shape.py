@@ -74,17 +74,15 @@ class Model:
     norm_bias: bool = False
     final_norm: bool = True
     embedding_norm: bool = False
-    qk_norm: str = (
-        ""  # "head": one weight of head_dim each for q and k; "width": over the projections
-    )
+    # "head": one weight of head_dim each for q and k; "width": over the projections
+    qk_norm: str = ""
     position_rows: int = 0  # learned position table
     # weights that no part below has, counted with the embedding (scalars of activations, gains,
     # tables of a layer's own), and those of them that multiply every token
     extras: int = 0
     extra_products: int = 0
-    relative_positions: bool = (
-        False  # one more hidden x q projection a layer, for the positions (Transformer-XL)
-    )
+    # one more hidden x q projection a layer, for the positions (Transformer-XL)
+    relative_positions: bool = False
     qkv_bias: bool = False
     out_bias: bool = False
     mlp_bias: bool = False
@@ -95,9 +93,8 @@ class Model:
     window_sinks: bool = False  # in the layers with a window alone
     shared_gate: bool = False  # hidden x 1 gate on the shared expert
     parallel_block: bool = False  # attention and MLP read the same input
-    router_buffers: bool = (
-        False  # load-balancing bias per expert, kept as a buffer: in the file, not a parameter
-    )
+    # load-balancing bias per expert, kept as a buffer: in the file, not a parameter
+    router_buffers: bool = False
     rope_base: float = 0.0  # of the rotary positions; 0: not known
     norm_epsilon: float = 0.0  # ditto
     # the router as it was trained: what multiplies its weights, the groups that experts stand in
