@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scantling.base.columns import Array, Column
-from scantling.base.records import record
+from scantling.base.records import Lines, record
 
 from .constants import Constants, constants
 from .policy import phases
@@ -33,6 +34,15 @@ COLUMNS = (
 )
 # settings whose guess moves the step by more than an interval's half width
 DECISIVE = ("recompute", "mean_length", "micro_batch", "effort")
+DECISIVE_OF_A_POLICY = ("mean_response",)
+
+
+def wider(rows: Rows | PolicyRows, decisive: Lines, k: Constants) -> Array:
+    """The power to which both ends of an interval are raised: `assumed_wider` where one of the
+    decisive settings of a row had to be guessed, else one."""
+    notes = [text for text, ready in zip(rows.assumed, rows.ready) if ready]
+    guessed = np.array([any(f"{name}=" in text for name in decisive) for text in notes])
+    return np.where(guessed, k.assumed_wider, 1.0)
 
 
 @record
@@ -53,56 +63,44 @@ def tuning_answers(rows: Rows, k: Constants) -> TuningAnswers | None:
     c, t = rows.cases, rows.tuning
     if c is None or t is None:
         return None
-    n = int(rows.ready.sum())
-
-    def column(value: Column) -> Array:
-        return np.broadcast_to(np.asarray(value, float), n)
-
-    step, memory, sync = (
-        column(spent(c, t, k).total),
-        held(c, t, k),
-        column(weights_sent_s(c, t, k)),
-    )
-    tokens = column(c.job.global_batch * c.job.seq_len / c.devices)
-    notes = [text for text, ready in zip(rows.assumed, rows.ready) if ready]
-    guessed = np.array([any(f"{name}=" in text for name in DECISIVE) for text in notes])
-    wider = np.where(guessed, k.assumed_wider, 1.0)
+    column = partial(_column, n=int(rows.ready.sum()))
+    step, sync = column(spent(c, t, k).total), column(weights_sent_s(c, t, k))
+    memory = held(c, t, k)
+    power = wider(rows, DECISIVE, k)
     return TuningAnswers(
         step_s=step,
-        low=1 / k.high_speed**wider,
-        high=1 / k.low_speed**wider,
-        tokens_per_s_per_device=tokens / (step + sync),
+        low=1 / k.high_speed**power,
+        high=1 / k.low_speed**power,
+        tokens_per_s_per_device=column(c.job.global_batch * c.job.seq_len / c.devices)
+        / (step + sync),
         peak_bytes=column(memory.total),
         capacity_bytes=column(memory.capacity),
         sync_s=sync,
     )
 
 
-def tuning_columns(
-    table: Sequence[Mapping[str, str]], k: Constants | None = None
-) -> dict[str, Array]:
-    """The columns of COLUMNS for a fine-tuning table: nan, or "" in text, where a row has none."""
-    k, rows = k or constants(), read_rows(table)
-    out = {name: np.full(len(table), np.nan) for name in COLUMNS}
-    out["fits"] = np.full(len(table), "", object)
+def tuning_columns(table: Sequence[Mapping[str, str]]) -> dict[str, Array]:
+    """The columns of COLUMNS for a fine-tuning table."""
+    k, rows = constants(), read_rows(table)
     answers = tuning_answers(rows, k)
-    if answers is not None:
-        at = rows.ready
-        out["step_s"][at] = answers.step_s
-        out["step_s_low"][at] = answers.step_s * answers.low
-        out["step_s_high"][at] = answers.step_s * answers.high
-        out["tokens_per_s_per_device"][at] = answers.tokens_per_s_per_device
-        out["weight_sync_s"][at] = np.where(answers.sync_s > 0, answers.sync_s, np.nan)
-        out["train_s"][at] = answers.step_s
-        out["peak_memory_gb"][at] = answers.peak_bytes / GB
-        out["peak_memory_gb_low"][at] = answers.peak_bytes * k.low_peak / GB
-        out["peak_memory_gb_high"][at] = answers.peak_bytes * k.high_peak / GB
-        fits = answers.peak_bytes <= answers.capacity_bytes
-        out["fits"][at] = np.where(fits, "true", "false")
-    out["id"] = np.array(rows.ids, object)
-    out["assumed"] = np.array(rows.assumed, object)
-    out["error"] = np.array(rows.errors, object)
-    return out
+    if answers is None:
+        return _columns(rows, {})
+    fits = answers.peak_bytes <= answers.capacity_bytes
+    return _columns(
+        rows,
+        {
+            "step_s": answers.step_s,
+            "step_s_low": answers.step_s * answers.low,
+            "step_s_high": answers.step_s * answers.high,
+            "tokens_per_s_per_device": answers.tokens_per_s_per_device,
+            "weight_sync_s": np.where(answers.sync_s > 0, answers.sync_s, np.nan),
+            "train_s": answers.step_s,
+            "peak_memory_gb": answers.peak_bytes / GB,
+            "peak_memory_gb_low": answers.peak_bytes * k.low_peak / GB,
+            "peak_memory_gb_high": answers.peak_bytes * k.high_peak / GB,
+            "fits": np.where(fits, "true", "false"),
+        },
+    )
 
 
 @record
@@ -124,23 +122,16 @@ def policy_answers(rows: PolicyRows, k: Constants) -> PolicyAnswers | None:
     c, e, d, p = rows.cases, rows.engine, rows.drawn, rows.policy
     if c is None or e is None or d is None or p is None:
         return None
-    n = int(rows.ready.sum())
-
-    def column(value: Column) -> Array:
-        return np.broadcast_to(np.asarray(value, float), n)
-
-    spread = replace(d, spread=k.length_spread)
-    times, _ = phases(c, e, spread, p, k)
+    column = partial(_column, n=int(rows.ready.sum()))
+    times, _ = phases(c, e, replace(d, spread=k.length_spread), p, k)
     step = column(times.total)
-    notes = [text for text, ready in zip(rows.assumed, rows.ready) if ready]
-    guessed = np.array(["mean_response=" in text for text in notes])
-    wider = np.where(guessed, k.assumed_wider, 1.0)
+    power = wider(rows, DECISIVE_OF_A_POLICY, k)
     devices = column(np.where(p.colocated > 0, c.devices, c.devices + p.replicas * e.devices))
     tokens = column(d.samples * p.replicas * (d.prompt + d.response))
     return PolicyAnswers(
         step_s=step,
-        low=k.low_policy**wider,
-        high=k.high_policy**wider,
+        low=k.low_policy**power,
+        high=k.high_policy**power,
         rollout_s=column(times.rollout),
         train_s=column(times.updates),
         logprob_s=column(times.logprobs),
@@ -149,29 +140,45 @@ def policy_answers(rows: PolicyRows, k: Constants) -> PolicyAnswers | None:
     )
 
 
-def policy_columns(
-    table: Sequence[Mapping[str, str]], k: Constants | None = None
-) -> dict[str, Array]:
+def policy_columns(table: Sequence[Mapping[str, str]]) -> dict[str, Array]:
     """The columns of COLUMNS for a table of policy training."""
-    k = k or constants()
+    k = constants()
     rows = read_policy_rows(table, k)
-    out = {name: np.full(len(table), np.nan) for name in COLUMNS}
-    out["fits"] = np.full(len(table), "", object)
     answers = policy_answers(rows, k)
-    if answers is not None:
-        at = rows.ready
-        out["step_s"][at] = answers.step_s
-        out["step_s_low"][at] = answers.step_s * answers.low
-        out["step_s_high"][at] = answers.step_s * answers.high
-        out["rollout_s"][at] = answers.rollout_s
-        out["train_s"][at] = answers.train_s
-        out["logprob_s"][at] = answers.logprob_s
-        out["weight_sync_s"][at] = answers.sync_s
-        out["tokens_per_s_per_device"][at] = answers.tokens_per_s_per_device
-    out["id"] = np.array(rows.ids, object)
-    out["assumed"] = np.array(rows.assumed, object)
-    out["error"] = np.array(rows.errors, object)
-    return out
+    if answers is None:
+        return _columns(rows, {})
+    return _columns(
+        rows,
+        {
+            "step_s": answers.step_s,
+            "step_s_low": answers.step_s * answers.low,
+            "step_s_high": answers.step_s * answers.high,
+            "rollout_s": answers.rollout_s,
+            "train_s": answers.train_s,
+            "logprob_s": answers.logprob_s,
+            "weight_sync_s": answers.sync_s,
+            "tokens_per_s_per_device": answers.tokens_per_s_per_device,
+        },
+    )
+
+
+def _column(value: Column, n: int) -> Array:
+    """A number of n cases as their column."""
+    return np.broadcast_to(np.asarray(value, float), n)
+
+
+def _columns(rows: Rows | PolicyRows, answers: Mapping[str, Array]) -> dict[str, Array]:
+    """The columns of COLUMNS with what is answered of the ready rows: nan, or "" in text, where a
+    row has none."""
+    out = {name: np.full(len(rows.ids), np.nan) for name in COLUMNS}
+    out["fits"] = np.full(len(rows.ids), "", object)
+    for name, column in answers.items():
+        out[name][rows.ready] = column
+    return out | {
+        "id": np.array(rows.ids, object),
+        "assumed": np.array(rows.assumed, object),
+        "error": np.array(rows.errors, object),
+    }
 
 
 POLICY = {"prompts_per_step", "samples_per_prompt", "devices_rollout"}  # columns of such a table
