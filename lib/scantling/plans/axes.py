@@ -11,7 +11,7 @@ from ..design.resolved import Phase, Resolved
 from ..physics.cases import Plan
 from .enumerate import enumerate_plans
 from .plan_names import CODED
-from .space import SPACES, Space, offered
+from .space import DEEPEST, EVERY_DEPTH, MOST_CHUNKS, MOST_EXPERT_RANKS, SPACES, Space, offered
 
 
 @record
@@ -31,13 +31,13 @@ AXES = (
     SearchAxis(
         field="pp",
         what="pipeline stages",
-        open="every depth to 128 that divides layers or layers + 2; powers of two where layers are "
-        "odd",
+        open=f"every depth to {DEEPEST} that divides layers or layers + 2; powers of two where "
+        "layers are odd",
     ),
     SearchAxis(
         field="vpp",
         what="model parts a stage (interleaved)",
-        open="2 to 20, those that divide a stage",
+        open=f"2 to {MOST_CHUNKS}, those that divide a stage",
     ),
     SearchAxis(field="schedule", what="pipeline schedule"),
     SearchAxis(
@@ -48,7 +48,9 @@ AXES = (
     ),
     SearchAxis(field="micro_batch", what="sequences a micro-batch"),
     SearchAxis(
-        field="ep", what="expert-parallel ways (MoE)", open="divisors of the experts to 256"
+        field="ep",
+        what="expert-parallel ways (MoE)",
+        open=f"divisors of the experts to {MOST_EXPERT_RANKS}",
     ),
     SearchAxis(field="etp", what="tensor-parallel ways of an expert (MoE)"),
     SearchAxis(field="sp", what="sequence parallelism beside tp"),
@@ -81,7 +83,7 @@ def _values(axis: SearchAxis, space: Space) -> str:
     if field == "cp_type" and len(space.cp_type) == 1:
         return f"{words}, or the stack's own"
     if field == "pp" and space.uneven:
-        return f"{words}; 1 to 16 and powers of two to 128 whatever the layers"
+        return f"{words}; 1 to {EVERY_DEPTH} and powers of two to {DEEPEST} whatever the layers"
     if field == "recompute":
         shares = " ".join(f"{100 * share:g} %" for share in space.recompute_share)
         return f"{words}; full for {shares} of a stage's layers"

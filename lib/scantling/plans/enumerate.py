@@ -7,7 +7,7 @@ axes never exists.
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..physics.layout import gains
 from ..physics.pipeline import RULES, SCHEDULES, Division
 from .laws import Law, Setting, Stage, laws_of, setting_of
 from .plan_names import CODED
-from .space import DEFAULT, Space
+from .space import DEEPEST, DEFAULT, EVERY_DEPTH, MOST_CHUNKS, MOST_EXPERT_RANKS, Space
 from .stack_laws import Run, allowed, laws_of_stack
 
 ANY = -1  # of `under`: any schedule may follow
@@ -66,10 +66,10 @@ def depths(layers: int, space: Space, devices: int) -> list[int]:
         return [p for p in space.pp if p <= most]
     tried = {*divisors(layers).tolist(), *divisors(layers + 2).tolist()}
     if layers % 2 or space.uneven:
-        tried.update(2**i for i in range(8))
+        tried.update(2**i for i in range(DEEPEST.bit_length()))
     if space.uneven:
-        tried.update(range(1, 17))
-    return sorted(p for p in tried if p <= min(most, 128))
+        tried.update(range(1, EVERY_DEPTH + 1))
+    return sorted(p for p in tried if p <= min(most, DEEPEST))
 
 
 @record
@@ -177,26 +177,34 @@ def degrees(q: Question) -> dict[str, Sequence[Any] | Array]:
     }
 
 
+class Replicas(NamedTuple):
+    """So many replicas of every row, and the code of the one schedule that may follow."""
+
+    dp: Array  # 0: the row has no such number
+    under: int = ANY
+
+
 def data_parallel(c: Columns, q: Question) -> Columns:
+    """The rows with each number of replicas that is tried, each once."""
     pinned = q.pins.get("dp")
     room = np.asarray(q.cluster.replicas(c["tp"] * c["cp"] * c["pp"]))
     if pinned is not None:
-        c = keep(_with(c, pinned), room >= pinned)
+        c = keep(_with(c, Replicas(np.asarray(pinned))), room >= pinned)
         return _some(c, "plan.dp", pinned, "at most devices / (tp x cp x pp)", int(room.max()))
     table = _replica_counts(q)
     at = np.searchsorted(table, room, side="right") - 1
     largest = np.where(at < 0, 0, table[at])
-    tried = [(ANY, largest), (ANY, _roundest(table, room))]
+    tried = [Replicas(largest), Replicas(_roundest(table, room))]
     if len(table) <= FEW_DIVISORS:
-        tried += [(ANY, np.where(room >= count, count, 0)) for count in table.tolist()]
-    followed = len(tried)  # by any schedule
+        tried += [Replicas(np.where(room >= count, count, 0)) for count in table.tolist()]
+    of_any_schedule = len(tried)
     tried += _accumulating(q, table, at, c["pp"])
     parts = []
-    for i, (under, dp) in enumerate(tried):
-        new = dp > 0
-        for _, other in tried[: min(i, followed)]:
-            new = new & (dp != other)
-        parts.append(keep(_with(c, dp, under), new))
+    for i, replicas in enumerate(tried):
+        new = replicas.dp > 0
+        for before in tried[: min(i, of_any_schedule)]:
+            new = new & (replicas.dp != before.dp)
+        parts.append(keep(_with(c, replicas), new))
     return stacked(parts)
 
 
@@ -219,15 +227,18 @@ def stacked(parts: list[Columns]) -> Columns:
     return {k: np.concatenate([part[k] for part in parts]) for k in parts[0]}
 
 
-def _with(c: Columns, dp: Array | int, under: int = ANY) -> Columns:
-    """The rows with so many replicas; under : the code of the one schedule that may follow."""
+def _with(c: Columns, replicas: Replicas) -> Columns:
+    """The rows with so many replicas."""
     n = len(c["tp"])
-    return c | {"dp": np.broadcast_to(np.int64(dp), n), "under": np.full(n, under)}
+    return c | {
+        "dp": np.broadcast_to(np.int64(replicas.dp), n),
+        "under": np.full(n, replicas.under),
+    }
 
 
-def _accumulating(q: Question, table: Array, at: Array, pp: Array) -> Iterator[tuple[int, Array]]:
-    """(code, dp) of each schedule: the largest divisor, of a table up to the row `at`, whose
-    micro-batches its rules allow, 0 where there is none. Interleaving and two-way schedules ask for
+def _accumulating(q: Question, table: Array, at: Array, pp: Array) -> Iterator[Replicas]:
+    """Of each schedule the largest divisor, of a table up to the row `at`, whose micro-batches its
+    rules allow. Interleaving and two-way schedules ask for
     as many micro-batches as there are stages, or twice that: on more devices than have so many,
     half of them idle may be faster."""
     stages, stage = np.unique(pp, return_inverse=True)
@@ -236,10 +247,12 @@ def _accumulating(q: Question, table: Array, at: Array, pp: Array) -> Iterator[t
         schedule = SCHEDULES[name]
         lawful = rules_hold(name, stages[:, None], schedule.chunks or 2, m, q)
         most = np.maximum.accumulate(np.where(lawful, table, 0), axis=1)
-        yield schedule.code, np.where(at < 0, 0, most[stage, at])
+        yield Replicas(np.where(at < 0, 0, most[stage, at]), schedule.code)
 
 
 def _micro_batches(c: Columns, q: Question) -> Columns:
+    """The rows with each size of a micro-batch, or with the one that pinned steps of accumulation
+    leave."""
     batch, steps, pinned = q.phase.global_batch, q.pins.get("grad_accum"), q.pins.get("micro_batch")
     if steps is None:
         return _lawful(cross(c, "micro_batch", q.pick("micro_batch")), Stage.BATCH, q)
@@ -264,12 +277,13 @@ def _roundest(table: Array, room: Array) -> Array:
 
 
 def _experts(c: Columns, q: Question) -> Columns:
+    """How experts are spread, and each of them split; one row of a dense model."""
     if not q.model.is_moe:
         one = np.ones(len(c["tp"]), np.int64)
         return {**c, "ep": one, "etp": one}
     etps = q.pick("etp")  # 0 is the same as tp
     every = divisors(q.model.experts)
-    c = cross(c, "ep", q.pick("ep", q.space.ep or every[every <= 256]))
+    c = cross(c, "ep", q.pick("ep", q.space.ep or every[every <= MOST_EXPERT_RANKS]))
     c = cross(c, "etp", etps)
     c = keep(c, (c["etp"] > 0) | ~np.isin(c["tp"], etps))
     etp = np.where(c["etp"] > 0, c["etp"], c["tp"])
@@ -281,7 +295,8 @@ def chunks_of(name: str, q: Question, deepest: int) -> list[int]:
     fixed = SCHEDULES[name].chunks
     if fixed is not None:
         return [v for v in q.pick("vpp", (fixed,)) if v == fixed]
-    return [v for v in q.pick("vpp", q.space.vpp or range(2, min(deepest, 20) + 1)) if v > 1]
+    tried = q.space.vpp or range(2, min(deepest, MOST_CHUNKS) + 1)
+    return [v for v in q.pick("vpp", tried) if v > 1]
 
 
 def rules_hold(name: str, pp: Array, vpp: Array | int, m: Array, q: Question) -> Array:
@@ -310,6 +325,7 @@ def _scheduled(name: str, c: Columns, m: Array, values: list[int], q: Question) 
 
 
 def _schedules(c: Columns, q: Question) -> Columns:
+    """The rows under each schedule that may follow, with its numbers of model parts."""
     names = q.pick("schedule")
     m = np.asarray(accumulated(q.phase.global_batch, c["dp"], c["micro_batch"]))
     deepest = max(1, -(-q.model.layers // int(c["pp"].min())))
@@ -357,6 +373,7 @@ def _sharding(c: Columns, q: Question) -> Columns:
 
 
 def shard_groups(c: Columns, q: Question) -> Columns:
+    """Ranks that share one copy: under hsdp those of a scale-up domain, else all."""
     ranks, pinned = q.cluster.in_smallest_site(c["dp"]) * c["cp"], q.pins.get("shard_group")
     hybrid = c["sharding"] == HSDP
     inside = np.maximum(q.cluster.scale_up_domain // c["tp"], 1)
@@ -393,6 +410,7 @@ def _recompute(c: Columns, q: Question) -> Columns:
 
 
 def _offload(c: Columns, q: Question) -> Columns:
+    """What waits in host memory."""
     return cross(c, "offload", q.codes("offload"))
 
 

@@ -26,14 +26,13 @@ from .enumerate import (
     stacked,
 )
 from .laws import LAWS, all_hold
+from .space import EVERY_DEPTH, MOST_EXPERT_RANKS
 from .stack_laws import Run, allowed, among_offers, laws_of_stack
 
 ONE_STAGE = SCHEDULES[Schedule.ONE_F_ONE_B].code
 FAR = 2  # times as many ranks of an axis as a plan has, or as few, that its neighbours have
-MANY_STAGES = 16  # to so many every number of stages is in the space
 NEAR_DEPTH = 4 / 3  # times as many stages as a plan has, or as few, that are tried beyond
 FIRST = 4  # rows that they are tried of
-EXPERT_RANKS = 256
 _PINNED_AS = {"recompute_share": "recompute_layers"}  # where an axis has another name as a pin
 LEAST = 1e-9  # share of a layer by which a product of shares may miss a whole number
 
@@ -199,7 +198,7 @@ def _experts(c: Columns, q: Question) -> Columns:
     c = {**c, "expert_ranks": c["ep"] * c["etp"]}
     if q.pins.get("ep") is None:
         ranks = divisors(q.model.experts)
-        moved = _moved(c, "ep", ranks[ranks <= EXPERT_RANKS].tolist(), FAR)
+        moved = _moved(c, "ep", ranks[ranks <= MOST_EXPERT_RANKS].tolist(), FAR)
         c = stacked([c, moved])
     over = c.pop("expert_ranks")
     if q.pins.get("etp") is not None:
@@ -233,7 +232,7 @@ def _deepest(c: Columns, q: Question) -> Columns:
 
 def _near_depths(c: Columns, q: Question, most: int) -> Columns:
     """The first few rows with every number of stages about their own."""
-    every = list(range(MANY_STAGES + 1, min(most, q.model.layers) + 1))
+    every = list(range(EVERY_DEPTH + 1, min(most, q.model.layers) + 1))
     return _moved({name: column[:FIRST] for name, column in c.items()}, "pp", every, NEAR_DEPTH)
 
 
@@ -265,7 +264,7 @@ def _regrouped(c: Columns, q: Question) -> Columns:
     ranks = np.asarray(q.cluster.in_smallest_site(c["dp"])).astype(np.int64) * c["cp"] * c["tp"]
     split = ranks % (c["ep"] * c["etp"]) > 0
     most = np.gcd(ranks, q.model.experts)
-    ep = np.where(most > EXPERT_RANKS, np.gcd(ranks, c["ep"]), most)
+    ep = np.where(most > MOST_EXPERT_RANKS, np.gcd(ranks, c["ep"]), most)
     return {**c, "ep": np.where(split, ep, c["ep"]), "etp": np.where(split, 1, c["etp"])}
 
 

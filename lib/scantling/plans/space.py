@@ -30,6 +30,11 @@ MODULES = tuple(module.value for module in SWITCH_OF)
 MIN_CHUNK = 4096
 # and with which a plan is looked at beside the best; nobody has published a run with fewer
 SHORT_CHUNK = 512
+# the ends of axes that a space leaves open
+DEEPEST = 128  # pipeline stages
+EVERY_DEPTH = 16  # up to which every number of stages is tried, whatever the layers
+MOST_CHUNKS = 20  # model parts of a stage
+MOST_EXPERT_RANKS = 256
 
 
 @record
