@@ -18,6 +18,8 @@ from random_designs import drawn
 from scantling import Assessment, Design, DesignError, assess, catalogue, search
 from scantling.advise import design_json
 from scantling.advise.design_json import as_dict
+from scantling.base.quantities.quantity import show
+from scantling.base.records import at
 from scantling.base.show import seconds as seconds_text
 from scantling.cli import main as command
 from scantling.endure.checkpoint import contents
@@ -40,7 +42,7 @@ from scantling_widgets.charts.palette import STEP
 from scantling_widgets.desk.headline import cards, explanation
 from scantling_widgets.desk.session import Session
 from scantling_widgets.desk.story import bottleneck
-from scantling_widgets.quantity_texts import at, show, withheld
+from scantling_widgets.quantity_texts import withheld
 from scantling_widgets.report import Report
 from scantling_widgets.report.view import TILES, headline, tile_name
 

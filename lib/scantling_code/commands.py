@@ -16,13 +16,14 @@ from scantling.base.errors import DesignError, plain
 from scantling.base.files import write_text
 from scantling.base.show import percent, seconds, several
 from scantling.cli.bar import Bar
-from scantling.cli.common import EXIT, check_new, on_scheduler, possible, read
+from scantling.cli.common import check_new, on_scheduler, possible
 from scantling.cli.decide import axes_of
 from scantling.cli.options import FILE, JSON, PATH
 from scantling.cli.tables import print_table
+from scantling.design.file_or_stdin import read
 from scantling.design.methods import is_posttraining
 from scantling.plans.space import SPACES
-from scantling.verdict.verdicts import VERDICTS
+from scantling.verdict.verdicts import EXIT, VERDICTS
 
 from . import reports
 from .answers import Answer, answered

@@ -6,8 +6,9 @@ from json import loads
 import click
 from scantling.base.console import tell
 from scantling.base.errors import plain
-from scantling.cli.common import EXIT, possible
+from scantling.cli.common import possible
 from scantling.cli.options import FILE, FOLDER
+from scantling.verdict.verdicts import EXIT
 
 from . import Inexpressible, framework, kits, smoke_kit, write
 from .writable import ANYWAY, refusal, warning

@@ -5,7 +5,8 @@ from typing import Any
 
 from scantling.base.units import DAY_S
 from scantling.catalogue.models.shape import Model
-from scantling.catalogue.scaling_laws import LR_LAWS, learning_rate_advice, peak_learning_rate
+from scantling.catalogue.published_laws import LR_LAWS
+from scantling.catalogue.scaling_laws import learning_rate_advice, peak_learning_rate
 
 from .env import environment
 from .launch_plan import SEED, LaunchPlan, norm_epsilon, rotary_base

@@ -5,8 +5,8 @@ import sys
 import click
 from scantling.base.errors import DesignError
 from scantling.base.files import write_text
-from scantling.cli.common import read
 from scantling.cli.options import FILE
+from scantling.design.file_or_stdin import read
 
 from .recipes import FRAMEWORKS, script
 

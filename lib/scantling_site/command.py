@@ -4,8 +4,9 @@ recovery, risks, roll-out, evolution."""
 import click
 from scantling.base.console import console, print_json
 from scantling.base.errors import DesignError
-from scantling.cli.common import EXIT, named, possible
+from scantling.cli.common import named, possible
 from scantling.cli.options import FILE, JSON
+from scantling.verdict.verdicts import EXIT
 
 from . import PARTS, blueprint as site_around
 from .terminal import show_parts

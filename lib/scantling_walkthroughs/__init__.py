@@ -25,7 +25,7 @@ from .books import (
     w11_policy_step,
 )
 from .comparison_table import Comparison, Row, compare
-from .grade import Verdict, grade, right_answer
+from .grade import Verdict, grade
 from .measured import published
 from .question import (
     Choice,
@@ -39,6 +39,7 @@ from .question import (
     Slip,
     Walkthrough,
 )
+from .right_answers import right_answer
 from .rubric import rubric
 from .session import Session
 

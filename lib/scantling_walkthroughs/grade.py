@@ -26,7 +26,7 @@ from .question import (
     Plan,
     Question,
 )
-from .right_answers import answer_as_text, right_answer as right_answer
+from .right_answers import answer_as_text
 from .texts import small_size
 from .typed import confusions, likely_factors, read_keys, read_number, read_plan
 

@@ -10,6 +10,7 @@ import pytest
 import scantling
 from scantling.base.errors import DesignError
 from scantling.base.quantities.quantity import show
+from scantling.base.records import at
 from scantling.base.show import size
 from scantling.design.design import Design
 from scantling.verdict.verdicts import met
@@ -19,7 +20,6 @@ from scantling_widgets.charts.livechart import columns
 from scantling_widgets.desk.desk import DeskPane
 from scantling_widgets.desk.session import Session
 from scantling_widgets.desk.widgets import open_desk
-from scantling_widgets.quantity_texts import at
 
 
 @pytest.fixture

@@ -142,7 +142,7 @@ def test_what_a_review_asks_first_is_up_front_and_no_more(desk):
 def test_what_is_not_given_stands_on_its_slider_at_its_place_and_can_come_back(
     desk, field, section
 ):
-    from scantling_widgets.quantity_texts import at
+    from scantling.base.records import at
 
     now = at(desk.session.now.figures, f"{section}.{field.split('.')[1]}")
     options = desk.controls.form.field(field)["options"]

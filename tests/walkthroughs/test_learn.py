@@ -16,8 +16,9 @@ from scantling import assess
 from scantling.catalogue.models.shape import causal_flops_per_token, parameters
 from scantling_walkthroughs import measured, question_pages
 from scantling_walkthroughs.books.w02_memory_wall import sharded_bytes
-from scantling_walkthroughs.grade import grade, right_answer, unanswered
+from scantling_walkthroughs.grade import grade, unanswered
 from scantling_walkthroughs.question import Choice, Explain, Number, Plan
+from scantling_walkthroughs.right_answers import right_answer
 from scantling_walkthroughs.rubric import LEVELS, rubric
 
 WALKTHROUGHS = list(learn.walkthroughs().values())

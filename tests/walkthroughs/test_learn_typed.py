@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 import scantling_walkthroughs as learn
-from scantling_walkthroughs.grade import grade, right_answer
+from scantling_walkthroughs.grade import grade
+from scantling_walkthroughs.right_answers import right_answer
 from scantling_walkthroughs.typed import read_number, read_plan
 
 

@@ -8,8 +8,9 @@ import re
 
 import pytest
 import scantling_walkthroughs as learn
-from scantling_walkthroughs.grade import grade, right_answer
+from scantling_walkthroughs.grade import grade
 from scantling_walkthroughs.question import FLEET, SENT, WORK, Choice, Explain, Number, Plan
+from scantling_walkthroughs.right_answers import right_answer
 from scantling_walkthroughs.typed import dimension
 
 WALKTHROUGHS = list(learn.walkthroughs().values())

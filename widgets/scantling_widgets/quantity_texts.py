@@ -6,16 +6,10 @@ from collections.abc import Mapping
 from re import fullmatch
 from typing import Any, NamedTuple
 
-from scantling.advise.explanation import (
-    band_of as band_of,
-    label_or as label_or,
-    opened as opened,
-    plain as plain,
-    show_or as show_or,
-)
-from scantling.base.quantities.quantity import band as band, quantity, show as show
-from scantling.base.records import at as at, of_quantity as of_quantity
-from scantling.base.show import is_number, scalar, share as share, shown
+from scantling.advise.explanation import plain
+from scantling.base.quantities.quantity import quantity, show
+from scantling.base.records import at
+from scantling.base.show import is_number, scalar, share, shown
 from scantling.verdict.result import FigureKey, HeadlineKey
 
 # figures of a run, which a plan that does not fit has none of

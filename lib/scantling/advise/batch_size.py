@@ -8,13 +8,8 @@ import numpy as np
 
 from ..base.columns import Array
 from ..base.show import params, percent
-from ..catalogue.scaling_laws import (
-    BATCH_LAWS,
-    LR_RULES,
-    batch_advice,
-    learning_rate_advice,
-    learning_rate_factor,
-)
+from ..catalogue.published_laws import BATCH_LAWS, LR_RULES
+from ..catalogue.scaling_laws import batch_advice, learning_rate_advice, learning_rate_factor
 from ..design.resolved import Phase
 from ..physics.cases import devices
 from ..plans.evaluate import Search, union

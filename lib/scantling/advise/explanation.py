@@ -208,7 +208,7 @@ def opened(
     lines = {
         "Formula": base.formula and f"{base.label} = {base.formula}",
         "With these values": values_in(base.inputs, figures, resolved, row),
-        "Band": spread and f"{spread}: {band_of(base.key)}",
+        "Band": spread and f"{spread}: {band_meaning(base.key)}",
         "Convention": quantity.convention or base.convention,
         "Source": quantity.source or base.source,
         "Computed by": computed_by(base.key),
@@ -220,7 +220,7 @@ def opened(
     )
 
 
-def band_of(key: str) -> str:
+def band_meaning(key: str) -> str:
     """What the two ends of a band are."""
     low = quantities.quantity(key + "_low")
     if low.convention.startswith("80 % band"):

@@ -8,7 +8,8 @@ from math import inf, isinf
 from typing import Any
 
 from ..base.units import DAY_S
-from ..catalogue.scaling_laws import LAWS, allocations, compute_optimal, loss, tokens_to_loss
+from ..catalogue.published_laws import LAWS
+from ..catalogue.scaling_laws import allocations, compute_optimal, loss, tokens_to_loss
 from ..design.constraints import CONSTRAINTS
 from ..design.design import Design
 from ..plans.enumerate import divisors

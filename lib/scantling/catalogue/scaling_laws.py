@@ -10,11 +10,11 @@ import numpy as np
 from ..base.columns import Array, Column
 from ..base.records import Known, Lines, record
 from .published_laws import (
-    BATCH_LAWS as BATCH_LAWS,
+    BATCH_LAWS,
     FLAGS,
-    LAWS as LAWS,
-    LR_LAWS as LR_LAWS,
-    LR_RULES as LR_RULES,
+    LAWS,
+    LR_LAWS,
+    LR_RULES,
     RATES_OF,
     SPECIALIST,
     Surface,

@@ -22,8 +22,8 @@ from ..catalogue.models.shape import (
 )
 from ..catalogue.quotes import price_rows
 from ..design.design import json_schema
+from ..design.file_or_stdin import read
 from ..plans.prepare import prepare
-from .common import read
 from .options import FILE, JSON
 from .summary import section
 from .tables import DIM, NUMBER, Look, bare, print_rows

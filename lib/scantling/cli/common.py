@@ -16,13 +16,13 @@ from ..advise.design_json import as_dict
 from ..base.console import console, print_json
 from ..base.errors import DesignError, plain
 from ..base.plugins import FUNCTIONS, entries, function
-from ..design.file_or_stdin import read as read
+from ..design.file_or_stdin import read
 from ..design.methods import PLANNER, is_posttraining
 from ..design.unsettled import SETTLED, VERDICT, Unsettled
 from ..plans.prepare import prepare
 from ..verdict.assess import assess
 from ..verdict.assessment import Assessment
-from ..verdict.verdicts import EXIT as EXIT, VERDICTS
+from ..verdict.verdicts import EXIT, VERDICTS
 from . import texts
 from .bar import Bar
 

@@ -21,13 +21,14 @@ from ..base.errors import DesignError, blamed_on, plain
 from ..base.quantities.quantity import band, show
 from ..base.show import days, params, percent, seconds, share, usd
 from ..design.design import Design
+from ..design.file_or_stdin import read
 from ..physics.memory.peak import SAFE, zone
 from ..plans.plan_names import short
 from ..verdict.assess import assess
 from ..verdict.result import bases_differ
-from ..verdict.verdicts import VERDICTS
+from ..verdict.verdicts import EXIT, VERDICTS
 from . import texts
-from .common import EXIT, check_new, count_on_stderr, on_scheduler, possible, read
+from .common import check_new, count_on_stderr, on_scheduler, possible
 from .options import FILE, JSON, PATH
 from .tables import print_rows
 

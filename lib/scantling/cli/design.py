@@ -13,7 +13,8 @@ from ..base.console import console, print_json
 from ..base.files import write_text
 from ..base.plugins import function
 from ..verdict.result import Result
-from .common import EXIT, assessment_of, check_new, named, possible, posttrained
+from ..verdict.verdicts import EXIT
+from .common import assessment_of, check_new, named, possible, posttrained
 from .options import FILE, JSON, PATH
 from .summary import endurance, full, summary
 from .tables import print_table

@@ -16,13 +16,15 @@ from ..base.files import write_text
 from ..base.quantities.quantity import show
 from ..catalogue.published import beyond
 from ..design.design import Design
+from ..design.file_or_stdin import read
 from ..plans.axes import counted, described
 from ..plans.leaderboard import plan_columns
 from ..plans.plan_names import of_modules
 from ..plans.prepare import prepare
 from ..plans.space import SPACES
+from ..verdict.verdicts import EXIT
 from .bar import Bar
-from .common import EXIT, assessment_of, check_new, named, on_scheduler, possible, posttrained, read
+from .common import assessment_of, check_new, named, on_scheduler, possible, posttrained
 from .decide import axes_of
 from .options import FILE, JSON, PATH
 from .tables import print_table

@@ -10,6 +10,7 @@ from scantling.base.columns import Array
 from scantling.base.units import HOUR_S, MINUTE_S
 from scantling.catalogue import scaling_laws
 from scantling.catalogue.published import best_published
+from scantling.catalogue.published_laws import BATCH_LAWS
 from scantling.design.design import Design
 from scantling.endure import goodput
 
@@ -307,7 +308,7 @@ class Facts:
     def over_critical(self) -> float:
         """Share of tokens that twice the batch spends over the present one, by the source's own
         definition of critical."""
-        return scaling_laws.BATCH_LAWS["zhang-2024"].overhead * self.batch_tokens / self.critical
+        return BATCH_LAWS["zhang-2024"].overhead * self.batch_tokens / self.critical
 
     @cached_property
     def twice_extra(self) -> float:  # share

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scantling.advise.comparison import Comparison
+from scantling.advise.explanation import plain
 from scantling.advise.sweeps import Cell, comparable
 from scantling.base.errors import DesignError
 
-from ..quantity_texts import plain
 from .altair_loader import alt
 from .figure import WIDTH
 from .plans import candidates, compared

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scantling.advise.explanation import label_or
 from scantling.base.show import seconds, share
 from scantling.verdict.result import figure
 
-from ..quantity_texts import label_or
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, records, saying
 from .palette import ACCENT, SECOND

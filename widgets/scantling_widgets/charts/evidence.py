@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scantling.base.records import at
 from scantling.base.show import seconds, share
 from scantling.verdict.result import band_of, figure
 
-from ..quantity_texts import at
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, saying
 from .palette import ACCENT, MEASURED, SECOND

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
+from scantling.base.records import at
 from scantling.base.show import seconds, share, size
 from scantling.physics.memory.peak import SAFE_SHARE
 
-from ..quantity_texts import at
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, laid, quantity_axis, saying
 from .palette import MEASURED, MEMORY, OVER, STEP, Swatch, colours, names

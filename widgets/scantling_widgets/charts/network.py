@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from scantling.advise.explanation import label_or
 from scantling.base.show import bytes_per_s, seconds, share, size, usd
 from scantling.physics.step import AXES
 from scantling.plans.plan_names import degrees_of
 
-from ..quantity_texts import label_or
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, laid, records, saying
 from .palette import AXES as PEERS, SECOND, Swatch, ink_on

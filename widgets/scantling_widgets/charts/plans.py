@@ -9,11 +9,13 @@ from typing import Any, Literal
 
 from scantling.advise.comparison import Comparison
 from scantling.advise.frontier import undominated
+from scantling.base.quantities.quantity import show
+from scantling.base.records import at
 from scantling.base.show import days, is_number, seconds, share, size, usd
 from scantling.verdict.result import FigureKey, figure
 from scantling.verdict.verdicts import met
 
-from ..quantity_texts import MORE_IS_BETTER, at, label, plan_text, show
+from ..quantity_texts import MORE_IS_BETTER, label, plan_text
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, laid, quantity_axis, saying
 from .palette import ACCENT, MEMORY, MISSED, OVER, SECOND, STEP, Swatch, colours, names as names_of

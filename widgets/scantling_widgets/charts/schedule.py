@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from scantling.base.show import share
 from scantling.physics.schedule import Layout
 
-from ..quantity_texts import share
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row
 from .palette import SECOND

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from scantling.advise.sweeps import Cell
+from scantling.base.quantities.quantity import show
+from scantling.base.records import at
 from scantling.verdict.verdicts import VERDICTS
 
-from ..quantity_texts import MORE_IS_BETTER, at, label, show, split
+from ..quantity_texts import MORE_IS_BETTER, label, split
 from .altair_loader import alt
 from .figure import Data, Facts, Figure, Row, Spec, quantity_axis, records_of, saying
 from .palette import ACCENT, MISSED, OVER, SECOND

@@ -8,7 +8,7 @@ from typing import Any
 
 from scantling import catalogue
 from scantling.base.quantities.quantity import quantity
-from scantling.base.records import record
+from scantling.base.records import at, record
 from scantling.base.show import bytes_per_s
 from scantling.base.units import GB
 from scantling.catalogue.stacks import stacks
@@ -19,7 +19,6 @@ from scantling.design.file import inline
 from scantling.design.methods import method_of
 from scantling.design.resolved import Resolved
 
-from ..quantity_texts import at
 from . import choices
 from .choices import Option, choice, ratio_text, with_value
 from .session import Moment

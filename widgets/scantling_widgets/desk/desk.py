@@ -6,13 +6,13 @@ from os import PathLike
 from pathlib import Path
 
 from scantling.base.errors import DesignError
+from scantling.base.quantities.quantity import show
 from scantling.design.design import Design
 from scantling.design.methods import untuned
 from scantling.plans.prepare import prepare
 from scantling.verdict.result import figure
 
 from ..charts.page_parts import Button, Link, Message, Tabs
-from ..quantity_texts import show
 from ..shipped_files import served
 from . import boxes, link
 from .boxes import box

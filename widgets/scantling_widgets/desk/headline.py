@@ -4,9 +4,10 @@ is compared with."""
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from scantling.advise.explanation import Opened, inputs
-from scantling.base.quantities.quantity import quantity
-from scantling.base.show import seconds, several
+from scantling.advise.explanation import Opened, band_meaning, inputs, opened
+from scantling.base.quantities.quantity import band, quantity, show
+from scantling.base.records import at
+from scantling.base.show import seconds, several, share
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, figure_texts
 from scantling.verdict.texts import cured, verdict_sentence
@@ -16,13 +17,11 @@ from scantling_posttrain.posttrained import Posttrained
 from scantling_posttrain.texts import PARTS, PHASES
 
 from .. import quantity_texts
-from ..quantity_texts import at, band, fits, in_text, share, show, split, withheld
+from ..quantity_texts import fits, in_text, split, withheld
 from ..report.phrases import sentence
 from . import link
 from .controls import place_of
 from .session import Fields, Refusal, Session
-
-Figures = Result
 
 
 class Card(NamedTuple):
@@ -94,12 +93,12 @@ _REST_OF_A_LINK = (
 )
 
 
-def over(figures: Figures) -> bool:
+def over(figures: Result) -> bool:
     """Whether there is a plan, and no memory for it."""
     return bool(figures.get("memory_bytes")) and not fits(figures)
 
 
-def cards(figures: Figures, reference: Figures | None = None) -> list[dict[str, Any]]:
+def cards(figures: Result, reference: Result | None = None) -> list[dict[str, Any]]:
     """One item per headline number: value, unit, band or remark, difference from the reference."""
     out = []
     for card in TUNED_CARDS if is_tuned(figures) else CARDS:
@@ -116,18 +115,18 @@ def cards(figures: Figures, reference: Figures | None = None) -> list[dict[str, 
     return out
 
 
-def _name(card: Card, figures: Figures) -> str:
+def _name(card: Card, figures: Result) -> str:
     """What a card is called; of MFU, that it counts attention as causal masks leave it."""
     causal = card.key == "mfu_shown" and figures.get("mfu_basis") == "causal"
     return f"{card.name}, causal" if causal else card.name
 
 
-def is_tuned(figures: Figures) -> bool:
+def is_tuned(figures: Result) -> bool:
     """Whether figures are those of a design that tunes a trained model."""
     return "plan" in figures and "step_breakdown_s" not in figures
 
 
-def _number(key: FigureKey, figures: Figures) -> Number:
+def _number(key: FigureKey, figures: Result) -> Number:
     """Value, unit, remark, hint and state of a number."""
     if withheld(figures, key):
         return Number("—", "", "does not fit", "", "bad")
@@ -137,7 +136,7 @@ def _number(key: FigureKey, figures: Figures) -> Number:
     return Number(*split(in_text(figures, key)), _note(key, figures), hint, state)
 
 
-def _verdict(figures: Figures) -> Number:
+def _verdict(figures: Result) -> Number:
     word, state = verdict_words(figures)
     note = ""
     if figures.get("memory_bytes"):
@@ -147,7 +146,7 @@ def _verdict(figures: Figures) -> Number:
     return Number(word, "", note, "Open what decides the verdict", state)
 
 
-def verdict_words(figures: Figures) -> tuple[str, str]:
+def verdict_words(figures: Result) -> tuple[str, str]:
     """The verdict in a word or two, and its state."""
     verdict = str(figures.get("verdict"))
     known = VERDICTS.get(verdict)
@@ -166,7 +165,7 @@ def verdict_words(figures: Figures) -> tuple[str, str]:
     return (less[0], "warn") if less else (known.name, known.tone)
 
 
-def _note(key: FigureKey, figures: Figures) -> str:
+def _note(key: FigureKey, figures: Result) -> str:
     """What stands below a number: its band, or another figure."""
     if spread := band_of(figures, key):
         unit = split(in_text(figures, key))[1]  # it stands above
@@ -176,7 +175,7 @@ def _note(key: FigureKey, figures: Figures) -> str:
     return _remark(key, figures)
 
 
-def _remark(key: FigureKey, figures: Figures) -> str:
+def _remark(key: FigureKey, figures: Result) -> str:
     """What is said below a number that has no band."""
     if key == "bubble_fraction":
         bubble = at(figures, "step_breakdown_s.bubble")
@@ -190,7 +189,7 @@ def _remark(key: FigureKey, figures: Figures) -> str:
     return ""
 
 
-def _lacks(key: FigureKey, figures: Figures) -> str:
+def _lacks(key: FigureKey, figures: Result) -> str:
     """What days and dollars lack, or the price that they are at."""
     price = "cost.usd_per_device_hour"
     if key == "likely.cost_usd" and at(figures, price) is not None:
@@ -201,7 +200,7 @@ def _lacks(key: FigureKey, figures: Figures) -> str:
     return "no price known" if key == "likely.cost_usd" else ""
 
 
-def lacking(figures: Figures) -> str:
+def lacking(figures: Result) -> str:
     """What the design does not say that dollars need: tokens, a price, or nothing."""
     if figure(figures, "days") is None:
         return "tokens"
@@ -233,7 +232,7 @@ class Message(NamedTuple):
     nearest: str = ""  # the change that is nearest to mending it
 
 
-def message(figures: Figures, refusal: Refusal | None = None) -> Message:
+def message(figures: Result, refusal: Refusal | None = None) -> Message:
     """The line below the headline numbers."""
     if refusal is not None:
         other = [f.field for f in refusal.others if place_of(f.field, f.nearest) is None]
@@ -252,7 +251,7 @@ def message(figures: Figures, refusal: Refusal | None = None) -> Message:
     return _feasible(figures)
 
 
-def _unmet(figures: Figures, known: Verdict) -> Message:
+def _unmet(figures: Result, known: Verdict) -> Message:
     """Why a design is not plainly feasible, and what would help."""
     reason = sentence(verdict_sentence(figures).reason) if figures["limits"] else ""
     fixes = figures["nearest_fixes"]
@@ -262,7 +261,7 @@ def _unmet(figures: Figures, known: Verdict) -> Message:
     return Message(known.tone, f"{known.short}.", reason, help_)
 
 
-def _feasible(figures: Figures) -> Message:
+def _feasible(figures: Result) -> Message:
     """What a feasible design lacks all the same, what it costs more than it need, or what to
     avoid."""
     if figures.get("saving"):
@@ -330,30 +329,14 @@ def explanation(
     figures = session.now.figures
     if session.now.tuned is not None:
         return _of_tuned(session.now.tuned, figures, key)
-    if alone:
-        row = {
-            "plan": facts or None,
-            "params": figure(figures, "params"),
-            "active_params": figure(figures, "active_params"),
-            "mtp_params": figure(figures, "mtp_params"),
-            "flops_per_token": figure(figures, "flops_per_token"),
-            **(facts or {}),
-        }
-        verdict = key == "verdict" and not facts
-        return quantity_texts.opened(key, row, {} if verdict else inputs(session.now, row), row)
     verdict = key == "verdict" and not facts
-    out = quantity_texts.opened(
-        key, figures, {} if verdict else inputs(session.now, figures), facts or None
-    )
+    if alone:
+        row = _of_its_own(figures, facts or {})
+        return opened(key, row, {} if verdict else inputs(session.now, row), row)
+    out = opened(key, figures, {} if verdict else inputs(session.now, figures), facts or None)
     if verdict:
         out["lines"] += _deciding(figures)
-    if key in ("likely.days", "likely.cost_usd") and at(figures, f"{key}_high") is not None:
-        kept = f"{show(key, at(figures, f'{key}_high'))}, which nine of ten drawn runs keep"
-        out["lines"].append(("To promise", kept))
-    prices = [at(figures, f"cost.cost_usd_{end}") for end in ("low", "high")]
-    if key == "likely.cost_usd" and None not in prices:
-        of = quantity_texts.band_of("cost.cost_usd")
-        out["lines"].append(("At other prices", f"{band(key, *prices)}: {of}"))
+    out["lines"] += _beyond_the_median(figures, key)
     if session.reference and not facts:
         before = session.reference.figures
         change = difference(key, at(figures, key), at(before, key), None)
@@ -362,7 +345,32 @@ def explanation(
     return out
 
 
-def _of_tuned(tuned: Posttrained, figures: Figures, key: str) -> Opened:
+def _of_its_own(figures: Result, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of another plan of the same model."""
+    return {
+        "plan": facts or None,
+        "params": figure(figures, "params"),
+        "active_params": figure(figures, "active_params"),
+        "mtp_params": figure(figures, "mtp_params"),
+        "flops_per_token": figure(figures, "flops_per_token"),
+        **facts,
+    }
+
+
+def _beyond_the_median(figures: Result, key: str) -> list[tuple[str, str]]:
+    """What likely days and dollars may come to: the tail to promise, and other prices."""
+    lines = []
+    if key in ("likely.days", "likely.cost_usd") and at(figures, f"{key}_high") is not None:
+        tail = f"{show(key, at(figures, f'{key}_high'))}, which nine of ten drawn runs keep"
+        lines.append(("To promise", tail))
+    prices = [at(figures, f"cost.cost_usd_{end}") for end in ("low", "high")]
+    if key == "likely.cost_usd" and None not in prices:
+        of = band_meaning("cost.cost_usd")
+        lines.append(("At other prices", f"{band(key, *prices)}: {of}"))
+    return lines
+
+
+def _of_tuned(tuned: Posttrained, figures: Result, key: str) -> Opened:
     """What a number of a design that tunes a trained model opens to: what it is made of."""
     lines: list[tuple[str, str]] = []
     match key:
@@ -386,7 +394,7 @@ def _of_tuned(tuned: Posttrained, figures: Figures, key: str) -> Opened:
     return Opened(title=quantity_texts.label(key), value=in_text(figures, key), lines=lines)
 
 
-def _deciding(figures: Figures) -> list[tuple[str, str]]:
+def _deciding(figures: Result) -> list[tuple[str, str]]:
     """Memory, limits and nearest fixes: what decides the verdict."""
     memory = (f"memory_bytes.{part}" for part in figures.get("memory_bytes") or {})
     return [

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, TypedDict
 
 from scantling.advise.explanation import Opened
-from scantling.base.show import seconds, size
+from scantling.base.quantities.quantity import show
+from scantling.base.show import seconds, share, size
 from scantling_posttrain.posttrained import Posttrained
 
 from ..charts.page_parts import Part
 from ..charts.palette import MEMORY, STEP, Swatch
 from ..charts.sides import CACHED, HELD, PART, PHASE
-from ..quantity_texts import share, show
 
 Facts = Mapping[str, Any]  # figures by name
 Explain = Callable[[str, Facts], Opened]  # of a quantity's key, and of the row that it stands in

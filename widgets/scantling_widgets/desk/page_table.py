@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Required, TypedDict
 
-from ..quantity_texts import at, label, of_quantity, show
+from scantling.base.quantities.quantity import show
+from scantling.base.records import at, of_quantity
+
+from ..quantity_texts import label
 from .legend import Explain, Facts, Opens
 from .panel_tables import TableSpec
 

@@ -10,7 +10,7 @@ from scantling.advise.trials import Trials
 from scantling.base.errors import DesignError, closest
 from scantling.design.design import Design
 from scantling.design.methods import is_posttraining
-from scantling.verdict.result import band_of
+from scantling.verdict.result import Result, band_of
 from scantling_posttrain.posttrained import Posttrained
 
 from ..charts import memory_step
@@ -213,11 +213,11 @@ class PicturePane(Pane):
         self.figure.show(self.chart, figures, reference=earlier)
         self.show_key(figures)
 
-    def lines(self, figures: headline.Figures) -> list[str]:
+    def lines(self, figures: Result) -> list[str]:
         """What stands in the place of the picture."""
         raise NotImplementedError
 
-    def show_key(self, figures: headline.Figures) -> None:
+    def show_key(self, figures: Result) -> None:
         """Name and amount of each part, and the remark at the right of the title."""
         raise NotImplementedError
 
@@ -230,10 +230,10 @@ class MemoryPane(PicturePane):
     def __init__(self, session: Session) -> None:
         super().__init__(session, memory_step.memory, side_memory)
 
-    def lines(self, figures: headline.Figures) -> list[str]:
+    def lines(self, figures: Result) -> list[str]:
         return [self.figure.empty, *map(str, figures["limits"])]
 
-    def show_key(self, figures: headline.Figures) -> None:
+    def show_key(self, figures: Result) -> None:
         worst = memory_step.fullest(figures)
         self.key.show(legend.memory(worst), worst)
         self.card.note = f"legend shows stage {worst['stage']} (peak)"
@@ -253,11 +253,11 @@ class StepPane(PicturePane):
         super().__init__(session, memory_step.step, sides)
         self.key.title = _FORMULAS
 
-    def lines(self, figures: headline.Figures) -> list[str]:
+    def lines(self, figures: Result) -> list[str]:
         fixes = [headline.fix_text(fix) for fix in figures["nearest_fixes"]]
         return [f"{self.figure.empty} What would help:" if fixes else self.figure.empty, *fixes]
 
-    def show_key(self, figures: headline.Figures) -> None:
+    def show_key(self, figures: Result) -> None:
         self.key.title = _FORMULAS
         self.key.show(legend.step(figures))
         spread = band_of(figures, "step_s")

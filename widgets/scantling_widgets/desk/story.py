@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 from scantling.advise import candidates, comparison
 from scantling.advise.changes import Change
+from scantling.advise.explanation import plain
 from scantling.advise.trials import Trials
-from scantling.base.show import is_number, params, several
+from scantling.base.quantities.quantity import show
+from scantling.base.show import is_number, params, several, share
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
 from scantling.verdict.assessment import Assessment
@@ -17,7 +19,7 @@ from scantling.verdict.result import FigureKey, Result, figure, figure_texts
 from scantling.verdict.verdicts import met
 
 from ..charts.palette import STEP
-from ..quantity_texts import fits, plain, share, show
+from ..quantity_texts import fits
 from .controls import control_of, label_of
 from .session import Fields, Moment
 

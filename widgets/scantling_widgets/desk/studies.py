@@ -7,14 +7,14 @@ from itertools import product
 from typing import Any, TypedDict
 
 from scantling.advise import sensitivity, sweeps
+from scantling.advise.explanation import plain
 from scantling.base.errors import DesignError
-from scantling.base.records import Lines, record
+from scantling.base.records import Lines, at, record
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
 from scantling.verdict.assessment import Assessment
 from scantling.verdict.result import Result
 
-from .. import quantity_texts
 from . import choices, inputs
 from .choices import Option
 from .control import Control, ControlState
@@ -113,7 +113,7 @@ def _options(now: Moment, control: Control, state: ControlState) -> Along:
     options = [option for option in state.options if option["value"] not in empty]
     value = state.value
     if state.field.startswith("plan.") and value is None:
-        value = quantity_texts.at(now.figures, state.field)
+        value = at(now.figures, state.field)
     place = _place(options, value)
     step = max(1, len(options) // 24) if place >= 0 and control.coarse else 1
     offered = options[max(place, 0) % step :: step]
@@ -138,7 +138,7 @@ def _factors(now: Moment, control: Control) -> Along:
     value = control.computed(now) if stated is None else stated
     ladder, place = choices.around(value, whole=control.field.endswith(".spares"))
     unit = control.unit_text() if control.axis_unit is None else control.axis_unit
-    texts = (quantity_texts.plain(float(v) if isinstance(v, float) else v) for v in ladder)
+    texts = (plain(float(v) if isinstance(v, float) else v) for v in ladder)
     return Along(
         field=control.path(now.resolved),
         name=control.axis,

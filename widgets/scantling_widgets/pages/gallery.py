@@ -17,7 +17,7 @@ from scantling import catalogue
 from scantling.base.errors import DesignError
 from scantling.base.files import csv_rows
 from scantling.base.quantities.quantity import show
-from scantling.base.records import record
+from scantling.base.records import at, record
 from scantling.base.show import days, percent, seconds, share
 from scantling.runs.predict import predict_frame
 from scantling.runs.read import read_runs
@@ -33,7 +33,7 @@ from ..charts.figure import Facts, Spec, compiled
 from ..charts.livechart import vega_version
 from ..charts.sides import side_memory, sides
 from ..charts.theme import SCHEMA, THEME, listed
-from ..quantity_texts import at, plan_text
+from ..quantity_texts import plan_text
 from ..report.compare import result_of
 from ..report.jobs import today
 from ..report.page import templated

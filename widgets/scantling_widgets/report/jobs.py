@@ -17,7 +17,7 @@ from typing import Any, TypedDict
 
 from scantling.base.errors import DesignError, plain
 from scantling.base.files import read_text
-from scantling.base.records import record
+from scantling.base.records import at, record
 from scantling.base.show import size
 from scantling.design.design import Design
 from scantling.design.methods import untuned
@@ -26,7 +26,6 @@ from scantling.verdict.result import Result
 from scantling.verdict.verdicts import EXIT
 
 from ..charts.pictures import RESULT
-from ..quantity_texts import at
 from ..shipped_files import notebook, packages
 from .page import page
 

@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ..chromium import FLAGS, chromium as chromium
+from ..chromium import FLAGS
 
 
 def print_pdf(browser: str, page: Path, paper: str = "A4") -> bytes:

@@ -25,10 +25,11 @@ from scantling.base.workers import crew
 from scantling.verdict.result import figure
 from scantling.verdict.verdicts import VERDICTS
 
+from ..chromium import chromium
 from ..quantity_texts import plan_text
 from .jobs import Done, Job, code_digest, job, make, today
 from .page import templated
-from .paper import chromium, print_pdf
+from .paper import print_pdf
 from .view import HEADLINE, PLAN_COLUMNS
 
 RESERVED = {"index", "summary", "comparison"}

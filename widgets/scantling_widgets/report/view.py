@@ -10,7 +10,7 @@ import scantling_site as site
 from scantling.advise.comparison import flat
 from scantling.base.quantities import quantity as quantities
 from scantling.base.quantities.quantity import Quantity, show
-from scantling.base.records import record
+from scantling.base.records import at, record
 from scantling.base.show import is_number, seconds, size, value_text
 from scantling.design.cluster import Cluster
 from scantling.design.design import Design
@@ -21,7 +21,7 @@ from scantling.verdict.assessment import Assessment
 from scantling.verdict.result import FigureKey, FixRow, PhaseRow, band_of, figure
 
 from ..charts.figure import Facts
-from ..quantity_texts import at, withheld
+from ..quantity_texts import withheld
 from .blocks import Tile
 
 # limits, changes, risks and things to avoid on the first page; all of them are in the appendix

@@ -5,7 +5,7 @@ from enum import Enum
 from functools import partial
 from typing import Any, ClassVar
 
-from scantling.advise.explanation import Opened, inputs
+from scantling.advise.explanation import Opened, inputs, opened
 from scantling.verdict.result import Result
 
 from ... import quantity_texts
@@ -89,7 +89,7 @@ class Panel(Pane):
         record} said below it."""
 
         def explain(key: str, row: Facts) -> Opened:
-            out = quantity_texts.opened(key, self.figures, inputs(self.now, self.figures), row)
+            out = opened(key, self.figures, inputs(self.now, self.figures), row)
             out["value"] = self.cell_text(key, row)
             out["lines"] += [
                 (term, quantity_texts.named(field, row[field]))

@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scantling.advise.comparison import changed
-from scantling.base.quantities.quantity import band_in, quantity
+from scantling.advise.explanation import plain
+from scantling.base.quantities.quantity import band_in, quantity, show
+from scantling.base.records import at
 from scantling.design.design import Design
 from scantling.verdict.result import Result, in_one_convention
 
 from ...charts.page_parts import Button, Drop, Field, Part
-from ...quantity_texts import at, plain, show, withheld
+from ...quantity_texts import withheld
 from .. import boxes, headline, panel_tables
 from ..page_table import Heading, Row, Table, cell
 from ..session import Kept

@@ -3,9 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from scantling.base.quantities.quantity import show
+
 from ...charts.page_parts import Part
 from ...charts.plans import frontier
-from ...quantity_texts import label, show
+from ...quantity_texts import label
 from .. import boxes, headline, panel_tables, studies
 from ..background import Job
 from ..page_table import Row, cell

@@ -4,12 +4,13 @@ assumed."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scantling.base.quantities.quantity import show
 from scantling.base.show import value_text
 from scantling.verdict.result import band_of
 
 from ...charts.evidence import evidence
 from ...charts.page_parts import Part
-from ...quantity_texts import named, show
+from ...quantity_texts import named
 from .. import boxes, panel_tables
 from ..page_table import Cell
 from .base import Panel

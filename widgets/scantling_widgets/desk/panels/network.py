@@ -4,13 +4,13 @@ the part that is not hidden."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scantling.base.quantities.quantity import show
 from scantling.base.show import several, size
 from scantling.physics.step import AXES
 from scantling_site import part
 
 from ...charts.network import VIEWS, drawn, facts, matrix, nodes, site, traffic
 from ...charts.page_parts import Drop, Part
-from ...quantity_texts import show
 from .. import boxes, panel_tables
 from ..legend import Facts
 from .base import Panel

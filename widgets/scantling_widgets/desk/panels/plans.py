@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from scantling.base.quantities.quantity import show
 from scantling.design.schema import PlanSpec
 
 from ...charts.page_parts import Part
 from ...charts.plans import candidates
-from ...quantity_texts import in_text, show
+from ...quantity_texts import in_text
 from .. import boxes, panel_tables
 from ..page_table import cell
 from .base import Panel

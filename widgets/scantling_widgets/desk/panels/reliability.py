@@ -4,13 +4,13 @@ each loss takes out, and the risks."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scantling.base.quantities.quantity import quantity
+from scantling.advise.explanation import label_or, show_or
+from scantling.base.quantities.quantity import quantity, show
 from scantling.endure.reliability import waiting
 from scantling_site import part
 
 from ...charts.endurance import badput, goodput, ladder, spares
 from ...charts.page_parts import Part
-from ...quantity_texts import label_or, show, show_or
 from .. import boxes, panel_tables
 from ..legend import Facts
 from ..page_table import Cell, cell

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from scantling.base.errors import DesignError
 from scantling.base.quantities.quantity import quantity
+from scantling.base.records import at
 from scantling.base.show import seconds
 from scantling.design.design import Design
 from scantling.design.file import dump
@@ -28,7 +29,6 @@ from scantling_logs.texts import worth_row
 from scantling_posttrain.recipes import FRAMEWORKS as RECIPES
 
 from ...charts.page_parts import Button, Download, Drop, Field, Part
-from ...quantity_texts import at
 from ...report.jobs import files_of
 from ...shipped_files import served
 from .. import boxes, link, panel_tables, rendered_files

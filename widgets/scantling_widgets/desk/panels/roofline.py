@@ -3,12 +3,12 @@ plan."""
 
 from collections.abc import Sequence
 
+from scantling.base.show import share
 from scantling.physics.roofline import roofline
 
 from ...charts.page_parts import Part
 from ...charts.palette import KERNELS
 from ...charts.roofline import kernels, links
-from ...quantity_texts import share
 from .. import boxes, panel_tables
 from ..legend import Key, entry
 from ..page_table import record_text

@@ -5,13 +5,15 @@ from collections.abc import Iterator, Sequence
 
 from scantling.advise.sensitivity import Swing
 from scantling.advise.sweeps import Cell as SweepCell, comparable
-from scantling.base.show import percent
+from scantling.base.quantities.quantity import show
+from scantling.base.records import at
+from scantling.base.show import percent, share
 from scantling.verdict.result import bases_differ
 
 from ...charts.page_parts import Drop, Part
 from ...charts.plans import tornado
 from ...charts.sweeps import heat, kind, line, titled_axes
-from ...quantity_texts import at, label, share, show, titled
+from ...quantity_texts import label, titled
 from .. import boxes, headline, panel_tables, studies
 from ..background import Job
 from ..page_table import Cell, Row, cell
