@@ -1,12 +1,14 @@
 """Rows of policy-training tables as cases: trainer, engine, samples and what joins them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from scantling import catalogue
-from scantling.base.columns import Array
+from scantling.base.columns import Array, Column
 from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.physics.cases import Cases
@@ -31,11 +33,36 @@ FRACTION_ALONE = 0.8  # of a device of its own: recipes of NeMo-RL
 
 
 @record
+class StepNumbers:
+    """What the phases of a step are made of beside its trainer: of one row, or a column of rows."""
+
+    samples: Column  # that a replica of the engine draws
+    per_prompt: Column
+    prompt: Column  # tokens
+    response: Column  # tokens, on average
+    longest: Column  # tokens
+    replicas: Column  # of the engine
+    rollout_tp: Column
+    updates: Column
+    lag: Column  # steps
+    colocated: Column
+    forwards: Column  # log-probability passes
+    critic: Column
+    path: Column  # of the weights, in PATHS
+    environment_s: Column
+    redraw: Column
+    away: Column
+    fraction: Column  # of a device's memory that the engine takes
+    narrow: Column  # bytes of a weight of the engine
+
+
+@record
 class PolicyRow:
-    """One row: cells of the core's table, and numbers beside it."""
+    """One row: cells of the core's table, and numbers beside it; none of a row that cannot be
+    computed."""
 
     cells: dict[str, str]
-    numbers: dict[str, float]
+    numbers: StepNumbers | None
     assumed: list[str]
     error: str
 
@@ -88,90 +115,158 @@ def micro_batch(row: Cells, cp: float, pack: float, most: float) -> float:
     return max(min(round(tokens * cp / pack), int(most)), 1.0)
 
 
+class Sampling(NamedTuple):
+    """What a row prints of one generation, and of the devices of a step."""
+
+    prompts: float
+    per_prompt: float
+    prompt: float  # tokens
+    response: float  # tokens, on average
+    longest: float  # tokens
+    train_devices: float
+    rollout_devices: float
+    colocated: bool
+
+    @property
+    def samples(self) -> float:
+        """Of one generation."""
+        return self.prompts * self.per_prompt
+
+    @property
+    def mean(self) -> float:
+        """Tokens of a sample."""
+        return self.prompt + self.response
+
+    @property
+    def packed(self) -> float:
+        """Tokens of a row that samples are packed into."""
+        return float(UNIT * np.ceil(max(self.longest + self.prompt, 4096.0) / UNIT))
+
+
+def sampling_of(row: Cells, assumed: list[str]) -> Sampling:
+    """What a row prints of its samples and devices; lengths that it does not print are assumed."""
+    prompt, response, longest = lengths(row, assumed)
+    train = number(row, "devices_train", number(row, "devices_total"))
+    return Sampling(
+        prompts=number(row, "prompts_per_step"),
+        per_prompt=number(row, "samples_per_prompt", 1.0),
+        prompt=prompt,
+        response=response,
+        longest=longest,
+        train_devices=train,
+        rollout_devices=number(row, "devices_rollout", train),
+        colocated=row.get("colocated", "yes") != "no",
+    )
+
+
+class Batches(NamedTuple):
+    """The samples of an update as packed rows on the trainer's ranks."""
+
+    tp: float
+    pp: float
+    cp: float
+    micro_batch: float  # packed rows
+    sequences: float  # packed rows of an update
+    slots: float  # as many, and those left empty: every rank takes whole micro-batches
+
+    @classmethod
+    def of(cls, row: Cells, sampling: Sampling, updates: float) -> "Batches":
+        """The batches of a row that updates so often on one generation."""
+        ulysses = ulysses_of(row)
+        tp, pp = number(row, "train_tp", 1.0), number(row, "train_pp", 1.0)
+        cp = float(ulysses) if ulysses else number(row, "train_cp", 1.0)
+        sequences = sampling.samples / updates * sampling.mean / sampling.packed
+        dp = max(sampling.train_devices / (tp * pp * cp), 1.0)
+        size = micro_batch(row, cp, sampling.packed, sequences / dp)
+        slots = dp * size * max(round(sequences / dp / size), 1)
+        return cls(tp, pp, cp, size, sequences, slots)
+
+
+def ulysses_of(row: Cells) -> str:
+    """Ranks that a row's trainer splits heads over, as printed; "" where it does not."""
+    words = re.search(r"ulysses sp (\d+)", row.get("train_sharding", ""))
+    return words[1] if words else ""
+
+
 def read_policy_row(row: Cells, k: Constants) -> PolicyRow:
     """A row of a policy-training table."""
     assumed: list[str] = []
-    notes, framework = row.get("notes", "").lower(), row.get("framework", "").lower()
-    prompts, each = number(row, "prompts_per_step"), number(row, "samples_per_prompt", 1.0)
-    samples = prompts * each
-    prompt, response, longest = lengths(row, assumed)
-    train = number(row, "devices_train", number(row, "devices_total"))
-    rollout = number(row, "devices_rollout", train)
-    colocated = row.get("colocated", "yes") != "no"
-    how = row.get("sync_or_async", "sync").lower()
-    lag = 0.0 if how.startswith("sync") else 1.0
+    sampling = sampling_of(row, assumed)
     if not model_id(row.get("model", "")):
         return refused(row, f"model {row.get('model', '')!r} is in no catalogue")
-    if np.isnan(samples) or np.isnan(response) or np.isnan(train):
+    if np.isnan([sampling.samples, sampling.response, sampling.train_devices]).any():
         return refused(row, "no prompts, samples, lengths or devices: none is guessed")
-    updates = updates_of(row, samples)
-    spread = k.length_spread
-    pack = UNIT * np.ceil(max(longest + prompt, 4096.0) / UNIT)
-    mean = prompt + response
-    sequences = samples / updates * mean / pack
-    fsdp = re.search(r"fsdp (\d+)", row.get("train_sharding", ""))
-    ulysses = re.search(r"ulysses sp (\d+)", row.get("train_sharding", ""))
-    cp = float(ulysses[1]) if ulysses else number(row, "train_cp", 1.0)
-    tp, pp = number(row, "train_tp", 1.0), number(row, "train_pp", 1.0)
-    recompute = row.get("train_recompute", "") or ("full" if fsdp else "none")
-    dp = max(train / (tp * pp * cp), 1.0)
-    each_micro = micro_batch(row, cp, pack, sequences / dp)
-    slots = dp * each_micro * max(round(sequences / dp / each_micro), 1)
-    algorithm = row.get("algorithm", "").upper()
-    rollout_tp = number(row, "rollout_tp", 1.0)
-    nemo = "nemo" in framework
-    cells = {
+    updates = updates_of(row, sampling.samples)
+    batches = Batches.of(row, sampling, updates)
+    return PolicyRow(
+        cells=trainer_cells(row, sampling, batches, k),
+        numbers=step_numbers(row, sampling, updates * batches.sequences / batches.slots, k),
+        assumed=assumed,
+        error="",
+    )
+
+
+def trainer_cells(row: Cells, sampling: Sampling, batches: Batches, k: Constants) -> dict[str, str]:
+    """The trainer of a row, as a row of the core's table."""
+    sharding = row.get("train_sharding", "")
+    usual_recompute = "full" if re.search(r"fsdp (\d+)", sharding) else "none"
+    fsdp = "fsdp" in row.get("framework", "").lower()
+    return {
         "id": row.get("id", ""),
         "model": model_id(row.get("model", "")),
         "accelerator": row.get("accelerator", ""),
-        "n_devices": text(train),
-        "seq_len": text(round(pack)),
+        "n_devices": text(sampling.train_devices),
+        "seq_len": text(round(sampling.packed)),
         "precision": precision_of({"precision": row.get("precision_train", "")}),
-        "tp": text(tp),
-        "pp": text(pp),
-        "cp": text(cp),
+        "tp": text(batches.tp),
+        "pp": text(batches.pp),
+        "cp": text(batches.cp),
         "ep": text(number(row, "train_ep", 1.0)),
-        "sharding": sharding_of({"sharding": row.get("train_sharding", "")}),
-        "recompute": recompute,
-        "micro_batch": text(each_micro),
-        "global_batch_seqs": text(slots),
-        "stack": stack_of(row).id if "fsdp" not in framework else "torchtitan",
+        "sharding": sharding_of({"sharding": sharding}),
+        "recompute": row.get("train_recompute", "") or usual_recompute,
+        "micro_batch": text(batches.micro_batch),
+        "global_batch_seqs": text(batches.slots),
+        "stack": "torchtitan" if fsdp else stack_of(row).id,
         "half_states": "0",
         "offload": "none",
         "published": row.get("published", ""),
-        "document_tokens": text(round(mean * np.exp(spread**2))),
-        "ulysses_sp": ulysses[1] if ulysses else "",
+        "document_tokens": text(round(sampling.mean * np.exp(k.length_spread**2))),
+        "ulysses_sp": ulysses_of(row),
     }
-    numbers = {
-        "samples": samples * rollout_tp / rollout,
-        "per_prompt": each,
-        "prompt": prompt,
-        "response": response,
-        "longest": longest,
-        "replicas": rollout / rollout_tp,
-        "rollout_tp": rollout_tp,
-        "updates": updates * sequences / slots,
-        "lag": lag,
-        "colocated": float(colocated),
-        "forwards": 2.0 if nemo or "kl" in notes else 1.0,
-        "critic": float(
-            "PPO" in algorithm and "NO CRITIC" not in algorithm and "DECOUPLED" not in algorithm
-        ),
-        "path": float(IPC if colocated else BROADCAST),
-        "environment_s": 0.0,
-        "redraw": redraw_of(notes, k),
-        "away": float("offload parameters" in notes or "offload true" in notes),
-        "fraction": FRACTION if colocated else FRACTION_ALONE,
-        "narrow": 1.0 if "fp8" in row.get("precision_rollout", "").lower() else 2.0,
-        "pack": pack,
-    }
-    return PolicyRow(cells=cells, numbers=numbers, assumed=assumed, error="")
+
+
+def step_numbers(row: Cells, sampling: Sampling, updates: float, k: Constants) -> StepNumbers:
+    """What the phases of a row's step are made of beside its trainer."""
+    notes, algorithm = row.get("notes", "").lower(), row.get("algorithm", "").upper()
+    nemo = "nemo" in row.get("framework", "").lower()
+    no_critic = "NO CRITIC" in algorithm or "DECOUPLED" in algorithm
+    tp = number(row, "rollout_tp", 1.0)
+    return StepNumbers(
+        samples=sampling.samples * tp / sampling.rollout_devices,
+        per_prompt=sampling.per_prompt,
+        prompt=sampling.prompt,
+        response=sampling.response,
+        longest=sampling.longest,
+        replicas=sampling.rollout_devices / tp,
+        rollout_tp=tp,
+        updates=updates,
+        lag=0.0 if row.get("sync_or_async", "sync").lower().startswith("sync") else 1.0,
+        colocated=float(sampling.colocated),
+        forwards=2.0 if nemo or "kl" in notes else 1.0,
+        critic=float("PPO" in algorithm and not no_critic),
+        path=float(IPC if sampling.colocated else BROADCAST),
+        environment_s=0.0,
+        redraw=redraw_of(notes, k),
+        away=float("offload parameters" in notes or "offload true" in notes),
+        fraction=FRACTION if sampling.colocated else FRACTION_ALONE,
+        narrow=1.0 if "fp8" in row.get("precision_rollout", "").lower() else 2.0,
+    )
 
 
 def refused(row: Cells, error: str) -> PolicyRow:
     """A row that cannot be computed."""
     return PolicyRow(
-        cells={"accelerator": "", "id": row.get("id", "")}, numbers={}, assumed=[], error=error
+        cells={"accelerator": "", "id": row.get("id", "")}, numbers=None, assumed=[], error=error
     )
 
 
@@ -213,40 +308,39 @@ def read_policy_rows(rows: Sequence[Cells], k: Constants) -> PolicyRows:
     for i, error in zip(at, runs.errors):
         errors[i] = error
     ready = np.array([not error for error in errors], bool)
-    kept = [one for one, error in zip(good, runs.errors) if not error]
-    x = {name: np.array([one.numbers[name] for one in kept]) for name in kept[0].numbers}
+    x = columns_of([vars(one.numbers) for one, error in zip(good, runs.errors) if not error])
     c = runs.cases
     assert c is not None
-    flops = np.where(x["narrow"] < 2, 2.0 * c.chip.bf16_flops, c.chip.bf16_flops)
+    flops = np.where(x.narrow < 2, 2.0 * c.chip.bf16_flops, c.chip.bf16_flops)
     engine = engine_of(
         c.shape,
         c.chip,
-        devices=x["rollout_tp"],
+        devices=x.rollout_tp,
         domain=c.link.domain,
-        narrow=x["narrow"],
-        fraction=x["fraction"],
+        narrow=x.narrow,
+        fraction=x.fraction,
         flops=flops,
     )
     drawn = Drawn(
-        samples=x["samples"],
-        per_prompt=x["per_prompt"],
-        prompt=x["prompt"],
-        response=x["response"],
-        longest=x["longest"],
-        replicas=x["replicas"],
+        samples=x.samples,
+        per_prompt=x.per_prompt,
+        prompt=x.prompt,
+        response=x.response,
+        longest=x.longest,
+        replicas=x.replicas,
         spread=k.length_spread,
     )
     policy = Policy(
-        updates=x["updates"],
-        lag=x["lag"],
-        colocated=x["colocated"],
-        forwards=x["forwards"],
-        critic=x["critic"],
-        path=x["path"].astype(int),
-        replicas=x["replicas"],
-        environment_s=x["environment_s"],
-        redraw=x["redraw"],
-        away=x["away"],
+        updates=x.updates,
+        lag=x.lag,
+        colocated=x.colocated,
+        forwards=x.forwards,
+        critic=x.critic,
+        path=np.asarray(x.path, int),
+        replicas=x.replicas,
+        environment_s=x.environment_s,
+        redraw=x.redraw,
+        away=x.away,
     )
     return PolicyRows(
         ids=ids,
@@ -260,17 +354,17 @@ def read_policy_rows(rows: Sequence[Cells], k: Constants) -> PolicyRows:
     )
 
 
+def columns_of(rows: Sequence[Mapping[str, float]]) -> StepNumbers:
+    """The numbers of rows as columns."""
+    return StepNumbers(**{name: np.array([row[name] for row in rows]) for name in rows[0]})
+
+
 def with_chip(row: PolicyRow) -> PolicyRow:
     """The row with the catalogue's id of its chip."""
     if row.error:
         return row
     try:
-        cells = row.cells | {"accelerator": catalogue.accelerator(row.cells["accelerator"]).id}
-        return PolicyRow(cells=cells, numbers=row.numbers, assumed=row.assumed, error=row.error)
-    except DesignError as error:
-        return PolicyRow(
-            cells=row.cells,
-            numbers=row.numbers,
-            assumed=row.assumed,
-            error=row.error or str(error)[:200],
-        )
+        chip = catalogue.accelerator(row.cells["accelerator"]).id
+    except DesignError as refusal:
+        return replace(row, error=str(refusal)[:200])
+    return replace(row, cells=row.cells | {"accelerator": chip})

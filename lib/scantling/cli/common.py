@@ -19,7 +19,6 @@ from ..base.plugins import FUNCTIONS, entries, function
 from ..design.file_or_stdin import read
 from ..design.methods import PLANNER, is_posttraining
 from ..design.unsettled import SETTLED, VERDICT, Unsettled
-from ..plans.prepare import prepare
 from ..verdict.assess import assess
 from ..verdict.assessment import Assessment
 from ..verdict.verdicts import EXIT, VERDICTS
@@ -51,7 +50,6 @@ def assessment_of(
     `kit` has words for of it; a DesignError about a field gets the file's name in front."""
     try:
         design = read(file)
-        prepare(design)  # whatever is wrong with the file, before anything is searched
         # the others take a second or two: an interrupt ends the program, not the search alone
         with Bar(True).watching() if space == "wide" else nullcontext() as bar:
             return assess(design, space=space, progress=bar, kit=kit)

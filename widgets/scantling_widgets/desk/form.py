@@ -5,45 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..charts.page_parts import Part
-from .choices import Option
 from .control import ControlState
 from .inputs import GroupState
 
 
-class Control(Part):
+class ControlPart(Part):
     """One input of the form, its entries those of a `ControlState`."""
 
     KIND = "control"
-    STATE = {
-        "field": "",
-        "input_kind": "number",
-        "label": "",
-        "help": "",
-        "options": (),
-        "value": None,
-        "fault": "",
-        "unit": "",
-        "placeholder": "",
-        "pinned": False,
-        "asks": False,
-        "wide": False,
-        "disabled": False,
-        "typed": "",
-    }
-
-    field: str
-    input_kind: str
-    label: str
-    help: str
-    options: Sequence[Option]
-    fault: str
-    unit: str
-    placeholder: str
-    pinned: bool
-    asks: bool
-    wide: bool
-    disabled: bool
-    typed: str
+    STATE = vars(ControlState(field="", label="", help="", input_kind="number", value=None))
 
     current: ControlState | None = None
 
@@ -52,20 +22,8 @@ class Control(Part):
         if state == self.current:
             return
         self.current = state
-        self.field = state.field
-        self.input_kind = state.input_kind
-        self.label = state.label
-        self.help = state.help
-        self.options = state.options
-        self.value = state.value
-        self.fault = state.fault
-        self.unit = state.unit
-        self.placeholder = state.placeholder
-        self.pinned = state.pinned
-        self.asks = state.asks
-        self.wide = state.wide
-        self.disabled = state.disabled
-        self.typed = state.typed
+        for name, value in vars(state).items():
+            self.put(name, value)
 
 
 class Form(Part):
@@ -94,7 +52,7 @@ class Form(Part):
         "asked": {},
     }
 
-    children: Sequence[Control]
+    children: Sequence[ControlPart]
     groups: Sequence[Mapping[str, Any]]
     proposal: Mapping[str, Any]
     answered: int
@@ -107,7 +65,7 @@ class Form(Part):
     ) -> None:
         super().__init__()
         self._on_change = on_change
-        self._controls: dict[str, Control] = {}
+        self._controls: dict[str, ControlPart] = {}
         self.on("asked", lambda asked: on_ask(asked["field"]))
         self.on("proposal", self._proposed)
 
@@ -121,7 +79,7 @@ class Form(Part):
         """Put the inputs on the page, group by group."""
         states = [state for group in groups for state in group.controls]
         for state in states:
-            self._controls.setdefault(state.field, Control()).fill(state)
+            self._controls.setdefault(state.field, ControlPart()).fill(state)
         self.children = tuple(self._controls[state.field] for state in states)
         self.groups = [
             {
