@@ -19,7 +19,7 @@ from scantling.cli.bar import Bar
 from scantling.cli.common import check_new, on_scheduler, possible
 from scantling.cli.decide import axes_of
 from scantling.cli.options import FILE, JSON, PATH
-from scantling.cli.tables import print_table
+from scantling.cli.tables import named_line, print_table
 from scantling.design.file_or_stdin import read
 from scantling.design.methods import is_posttraining
 from scantling.plans.space import SPACES
@@ -37,7 +37,6 @@ from .snapshot import state
 from .sources import GIT, design_of, named
 from .trace import trace as trace_step, trace_assessed
 
-_NAME = 9  # width of the names at the left
 STDIN = "-"  # a design that is read once, and trains from the start
 VIOLATED = EXIT["constraint-missed"]
 
@@ -106,7 +105,7 @@ def _led_by(name: str) -> Iterator[None]:
 def _print_difference(difference: Difference) -> None:
     out = console()
     for name, text in difference.lines():
-        out.print(Text(f"{name:<{_NAME}}", style="dim").append(plain(text, 2000), style="default"))
+        out.print(named_line(name, plain(text, 2000)))
     print_table(out, ("", "before", "after", "change"), difference.figure_rows(), words=("",))
     for cause, text in difference.cause_lines():
         line = Text(cause, style="bold").append(f"  {plain(text, 2000)}", style="default")

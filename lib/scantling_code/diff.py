@@ -8,7 +8,7 @@ the interaction.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from scantling.advise.comparison import PLAN
+from scantling.advise.comparison import MANY, PLAN
 from scantling.base.cells import markdown_cell
 from scantling.base.errors import DesignError
 from scantling.base.quantities.quantity import quantity, show
@@ -34,7 +34,6 @@ from .snapshot import ENGINE, KEYS, OF_ENGINE, State, label, state
 from .sources import companions
 
 CAUSES = 12  # changes up to which each is a cause of its own, else each section
-MANY = 1e6  # from here a number is said with a suffix
 COLUMNS = KEYS[:6]  # figures of the tables
 TITLES = ("name", "notes")  # what decides nothing
 

@@ -24,7 +24,7 @@ from scantling.base.units import GB
 from scantling.catalogue.hardware import Accelerator
 from scantling.endure.cost import Z80
 from scantling.endure.reliability import LOGGED
-from scantling.physics.calibration_file import MOST_RUNS, Override, headed, times
+from scantling.physics.calibration_file import MOST_RUNS, OTHER_MODEL, Override, headed, times
 from scantling.physics.cases import devices
 from scantling.physics.collectives import COLLECTIVES, volume
 from scantling.physics.constants import gather
@@ -42,7 +42,6 @@ from .point import Point, Unused, chip_of
 from .step_parts import one
 from .text import head
 
-OTHER_MODEL = 0.05  # models whose active parameters differ by more are other models; judgement
 TABLE_SD = 0.02  # sd of the ln of a rate that a table of collectives shows; judgement
 MOST_POINTS = 100  # measured steps that a calibration tells one by one
 MOST_KEPT = 128  # runs that it keeps, each standing for those that are nearest to it

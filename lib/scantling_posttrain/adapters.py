@@ -12,6 +12,8 @@ from scantling.blocks.block_table import Shape
 from scantling.blocks.mlp import Mlp
 from scantling.blocks.moe import Moe
 
+RANK = 16  # where nobody says one: the usual one of recipes (judgement)
+
 
 class Adapted(NamedTuple):
     """The projections of an average layer that have an adapter."""

@@ -5,6 +5,7 @@ from rich.text import Text
 from scantling.base.console import console, print_json
 from scantling.base.errors import plain
 from scantling.base.show import params, seconds, several
+from scantling.cli.tables import TONES, named_line
 from scantling.design.design import Design
 from scantling.verdict.verdicts import EXIT, VERDICTS
 
@@ -22,8 +23,6 @@ from .first import to_find_out
 from .fixes import MET
 from .posttrained import Posttrained
 
-WIDTH = 9  # of a line's name
-COLOURS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}
 MOST_ASSUMED = 8
 MOST_FOUND = 3
 
@@ -48,8 +47,8 @@ def show(line: tuple[str, str], result: Posttrained, out: Console) -> None:
     if not name:
         out.print(Text(plain(text, 400), style="bold"))
         return
-    style = COLOURS[VERDICTS[result.verdict].tone] if name == "Verdict" else "dim"
-    out.print(Text(f"{name:<{WIDTH}}", style=style).append(plain(text, 600), "default"))
+    style = TONES[VERDICTS[result.verdict].tone] if name == "Verdict" else "dim"
+    out.print(named_line(name, plain(text, 600), style))
 
 
 def lines_of(result: Posttrained) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 from scantling.base.columns import Column
-from scantling.blocks.attention import Attention, Softmax
+from scantling.blocks.attention import Softmax
 from scantling.blocks.block_table import Shape
 from scantling.blocks.head import Head
 from scantling.blocks.mla import Mla
@@ -12,6 +12,9 @@ from scantling.physics.cases import Chip
 
 from .rollout import WIDTH, Engine
 
+# of a device's memory that the engine fills: recipes of verl and NeMo-RL
+COLOCATED = 0.6  # beside a trainer
+ON_ITS_OWN = 0.8
 RUNNING = 1024.0  # samples at once: max_num_seqs of the engines' batch mode on 80 GB and more
 
 
@@ -20,12 +23,9 @@ def kv_bytes_of(shape: Shape) -> Column:
     latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1.3). [bytes]"""
     total: Column = 0.0
     for block in shape.of(Softmax):
+        width: Column = 2 * block.kv_width
         if isinstance(block, Mla):
-            width: Column = block.kv_lora + block.qk_rope
-        elif isinstance(block, Attention):
-            width = 2 * block.kv_width
-        else:
-            width = 2 * block.kv_width
+            width = block.kv_lora + block.qk_rope
         total = total + block.count * width
     return WIDTH * total
 

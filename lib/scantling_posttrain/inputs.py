@@ -12,7 +12,7 @@ from scantling.design.design import Design
 from scantling.design.methods import method_of
 from scantling.design.tuned import AdapterSpec, DataSpec, RewardSpec, RolloutSpec
 
-from .adapters import Targets
+from .adapters import RANK, Targets
 from .constants import Constants
 
 Of = TypeVar("Of")
@@ -20,7 +20,6 @@ MEAN_TOKENS = 1024.0  # of a conversation or an instruction with its answer
 ROW_TOKENS = 4096  # of a packed row, the model's context where that is shorter
 PACKED_SHARE = 0.99  # of a packed row that samples fill: model cards of Megatron-Bridge, 99.3 %
 P95 = 1.645  # standard deviations of a normal distribution above which 5 % lie
-RANK = 16
 ATTENTION = ["attention"]
 PROMPTS, SAMPLES, PROMPT, LONGEST = 64, 16, 130.0, 4096.0
 SHARE_OF_CAP = 0.25  # of the longest response that the mean one has

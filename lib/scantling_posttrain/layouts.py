@@ -12,16 +12,14 @@ from scantling.catalogue.words import WeightSync
 from scantling.design.design import Design
 
 from .constants import Constants
-from .engine import engine_of
+from .engine import COLOCATED, ON_ITS_OWN, engine_of
 from .inputs import Rollout
-from .policy import PATHS, Phases, Policy, phases
+from .policy import PATHS, ROW_UNIT, Phases, Policy, phases
 from .rollout import Drawn, Engine, Generated, room
 from .trainer import BATCH, Trainer, full_tuning, trainer_of, twin
 from .tuning import held
 
 SHARES = (0.125, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 0.875)  # of the devices that generate
-TOGETHER, ALONE = 0.6, 0.8  # of a device's memory that the engine fills: recipes of NeMo-RL
-UNIT = 256  # tokens that a packed row is a multiple of, so that any cp divides it
 WIDEST = 64  # devices of one replica
 
 
@@ -78,7 +76,7 @@ def update_batch(r: Rollout, pack: int, devices: int) -> tuple[int, float]:
 
 def row_tokens(r: Rollout) -> int:
     """Tokens of the trainer's packed row: the longest prompt and response."""
-    return UNIT * ceil((r.prompt + r.longest) / UNIT)
+    return ROW_UNIT * ceil((r.prompt + r.longest) / ROW_UNIT)
 
 
 def trainer_on(design: Design, r: Rollout, devices: int, k: Constants) -> tuple[Trainer, float]:
@@ -107,7 +105,7 @@ def layout_of(
     if row is None:
         return None
     case = trainer.case(row)
-    fraction = r.kv_fraction or (TOGETHER if colocated else ALONE)
+    fraction = r.kv_fraction or (COLOCATED if colocated else ON_ITS_OWN)
     sizes = [tp for tp in replica_sizes(r, generate) if generate >= tp]
     if not sizes:
         return None

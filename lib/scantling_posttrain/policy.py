@@ -20,6 +20,7 @@ from .constants import Constants
 from .rollout import Drawn, Engine, Generated, generate
 
 IPC, BROADCAST, RESHARD = range(3)  # paths of a weight sync
+ROW_UNIT = 256  # tokens that a packed row is a multiple of, so that any cp divides it
 PATHS = ("ipc", "broadcast", "reshard")
 
 

@@ -17,19 +17,16 @@ from scantling.runs.run_table import table_of_cells
 from scantling.runs.to_cases import to_runs
 
 from .constants import Constants
-from .engine import engine_of
+from .engine import COLOCATED, ON_ITS_OWN, engine_of
 from .names import model_id
-from .policy import BROADCAST, IPC, Policy
+from .policy import BROADCAST, IPC, ROW_UNIT, Policy
 from .rollout import Drawn, Engine
 from .tuning_cases import Cells, number, precision_of, sharding_of, stack_of, text
 
 PROMPT = 130.0  # tokens of a question with its instruction, where none is printed (judgement)
 SHARE_OF_CAP = 0.2  # of the longest response that the mean one has, where none is printed,
 MOST_ASSUMED = 2000.0  # and no more tokens than this (judgement: long caps are rarely reached)
-UNIT = 256.0  # tokens that a packed row is a multiple of, so that any cp divides it
 ACTOR_TOKENS = 16_384.0  # of a micro-batch on a device where batches are filled by tokens (verl)
-FRACTION = 0.6  # of a device's memory that a colocated engine takes: recipes of verl and NeMo-RL
-FRACTION_ALONE = 0.8  # of a device of its own: recipes of NeMo-RL
 
 
 @record
@@ -140,7 +137,7 @@ class Sampling(NamedTuple):
     @property
     def packed(self) -> float:
         """Tokens of a row that samples are packed into."""
-        return float(UNIT * np.ceil(max(self.longest + self.prompt, 4096.0) / UNIT))
+        return float(ROW_UNIT * np.ceil(max(self.longest + self.prompt, 4096.0) / ROW_UNIT))
 
 
 def sampling_of(row: Cells, assumed: list[str]) -> Sampling:
@@ -258,7 +255,7 @@ def step_numbers(row: Cells, sampling: Sampling, updates: float, k: Constants) -
         environment_s=0.0,
         redraw=redraw_of(notes, k),
         away=float("offload parameters" in notes or "offload true" in notes),
-        fraction=FRACTION if sampling.colocated else FRACTION_ALONE,
+        fraction=COLOCATED if sampling.colocated else ON_ITS_OWN,
         narrow=1.0 if "fp8" in row.get("precision_rollout", "").lower() else 2.0,
     )
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 from scantling.base.columns import Array, Column
 from scantling.base.records import Lines, record
+from scantling.base.units import GB
 
 from .constants import Constants, constants
 from .policy import phases
@@ -14,7 +15,6 @@ from .policy_tables import PolicyRows, read_policy_rows
 from .tuning import held, spent, weights_sent_s
 from .tuning_cases import Rows, read_rows
 
-GB = 1e9
 COLUMNS = (
     "id",
     "step_s",

@@ -11,6 +11,9 @@ from scantling.plans.prepare import prepare
 from .answering import posttrain
 from .posttrained import Posttrained
 
+ALPHA = 2  # lora_alpha over rank: the usual one of torchtune's recipes
+PROMPT_ROOM = 8  # times the mean prompt that the longest one may have: longer ones are dropped
+
 
 class Recipe(NamedTuple):
     """A run of a framework."""

@@ -7,10 +7,9 @@ from scantling.design.design import Design
 from scantling.design.methods import method_of
 
 from .posttrained import RolloutRow
-from .recipe import Recipe, machine, planned, prompt_tokens, repeated, texts
+from .recipe import PROMPT_ROOM, Recipe, machine, planned, prompt_tokens, repeated, texts
 
 CONFIG = "examples/configs/grpo_math_1B_megatron.yaml"
-PROMPT_ROOM = 8  # times the mean prompt that the longest one may have: longer ones are dropped
 ROW = 64  # tokens that a sequence is a multiple of (sequence_length_round)
 
 

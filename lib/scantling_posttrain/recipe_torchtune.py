@@ -8,9 +8,7 @@ from scantling.design.design import Design
 from scantling.design.methods import method_of
 
 from .posttrained import Posttrained
-from .recipe import Recipe, machine, packed, planned, rank_of, row_tokens, targets_of, texts
-
-ALPHA = 2  # lora_alpha over rank: the usual one of torchtune's recipes
+from .recipe import ALPHA, Recipe, machine, packed, planned, rank_of, row_tokens, targets_of, texts
 
 
 class Configured(NamedTuple):

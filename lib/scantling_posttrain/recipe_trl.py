@@ -9,6 +9,7 @@ from scantling.design.methods import method_of
 
 from .posttrained import Posttrained
 from .recipe import (
+    ALPHA,
     Recipe,
     machine,
     packed,
@@ -21,7 +22,6 @@ from .recipe import (
 )
 from .trainer import loader
 
-ALPHA = 2  # lora_alpha over rank
 SHARDED, WHOLE, ALONE = "fsdp2", "multi_gpu", "single_gpu"  # configurations of Accelerate
 # projections of the transformers library, by the words of a design
 MODULES = {

@@ -6,10 +6,9 @@ from scantling.catalogue.words import POLICIES, Method
 from scantling.design.design import Design
 from scantling.design.methods import method_of
 
-from .recipe import Recipe, machine, planned, prompt_tokens, texts
+from .recipe import PROMPT_ROOM, Recipe, machine, planned, prompt_tokens, texts
 
 MICRO_TOKENS = 2  # rows of the longest sample that a device of a cp group takes at once
-PROMPT_ROOM = 8  # times the mean prompt that the longest one may have: longer ones are dropped
 
 
 def verl(design: Design) -> Recipe:

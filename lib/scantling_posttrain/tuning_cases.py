@@ -20,7 +20,7 @@ from scantling.runs.read import checked
 from scantling.runs.run_table import table_of_cells
 from scantling.runs.to_cases import to_runs
 
-from .adapters import Targets
+from .adapters import RANK, Targets
 from .names import model_id
 from .tuning_columns import Tuning, fp32_base
 
@@ -43,7 +43,6 @@ METHODS = (  # words of a method's column, the first that is found counts
 UNPACKED_TOKENS = 256.0  # of an instruction with its answer, where no length is printed (judgement)
 REAL_TOKENS = "tokens/s is of real tokens"  # of a ladder whose samples are not packed
 ALONE = "all runs are single-gpu"  # of a page whose machines have several devices
-RANK = 16.0  # of adapters where a row prints none: the usual one of recipes (judgement)
 ATTENTION = ("q_proj", "k_proj", "v_proj", "qkv", "c_attn", "query_key_value", "attention", "attn")
 OUT = ("o_proj", "c_proj", "out_proj", "attention", "attn.c_proj", "all", "dense")
 MLP = ("gate_proj", "up_proj", "w1", "mlp", "fc1", "all", "c_fc", "dense_h")

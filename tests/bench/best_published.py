@@ -6,8 +6,8 @@ from __future__ import annotations
 import numpy as np
 from scantling.base.errors import DesignError
 from scantling.catalogue import HERE, accelerator
-from scantling.catalogue.models.entries import models
-from scantling.catalogue.published import AXES, DIMENSIONS, LONGEST, PADDED, dimensions, group_of
+from scantling.catalogue.models.entries import PADDED, models
+from scantling.catalogue.published import AXES, DIMENSIONS, LONGEST, dimensions, group_of
 from scantling.catalogue.words import CP_TYPES, PRECISIONS, RECOMPUTES, SHARDINGS
 from scantling.physics.pipeline import SCHEDULE_NAMES
 from scantling.runs.predict import predict_frame

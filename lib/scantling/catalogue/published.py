@@ -21,7 +21,7 @@ from ..base.files import csv_rows
 from ..base.records import Lines, record
 from . import accelerator
 from .load import HERE, filled, indexed, rows
-from .models.entries import models
+from .models.entries import PADDED, models
 from .models.shape import Model
 
 _BESIDES = ("run", "date", "verified")  # columns for readers and tests
@@ -71,7 +71,6 @@ class Reach(Run):
     value: int
 
 
-PADDED = 0.01  # of a vocabulary, at most
 # what two models have alike that are one: fields of a model
 DIMENSIONS = (
     "layers",

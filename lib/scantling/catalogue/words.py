@@ -20,6 +20,9 @@ class Precision(StrEnum):
     FP32 = "fp32"
 
 
+WIDE_PRECISIONS = (Precision.BF16, Precision.FP16, Precision.FP32)  # of 16 bits and more
+
+
 class Sharding(StrEnum):
     """What data parallelism shares: nothing, optimizer states, + gradients, + weights, the same
     inside groups."""

@@ -21,10 +21,9 @@ from ..verdict.result import FigureKey, Result, band_of
 from ..verdict.texts import PINNED, verdict_sentence
 from ..verdict.verdicts import met
 from . import texts
-from .tables import DIM, LABEL, Look, bare, figures, print_rows
+from .tables import DIM, LABEL, NAME, TONES, Look, bare, figures, named_line, print_rows
 
 SAID = 0.001  # of a step, below which no faster plan is named
-_COLOURS = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}
 _HEADLINE: tuple[FigureKey, ...] = (
     "likely.days",
     "likely.cost_usd",
@@ -86,7 +85,6 @@ _ENDURANCE = (
 )
 _WIDTH = 28
 LINES = 40
-_NAME = 9  # width of the names of the first ten lines
 _WIDE = 120  # columns
 _JOINED = "\ue000"  # a space that no row is broken at: rich breaks at the no-break one too
 # lines that the summary has of each section; the others are under --full
@@ -154,7 +152,7 @@ def full(result: Result, out: Console) -> None:
     what to avoid, why this plan, the batch, nearest runs, assumptions."""
     for line in _decisive_lines(result, out.width * 4):
         _print(line, out)
-    out.print(Text(" " * _NAME).append(_plan_in_full(result["plan"])))
+    out.print(Text(" " * NAME).append(_plan_in_full(result["plan"])))
     out.print()
     _headline(result, out)
     _memory_bars(result["memory_bytes"], out)
@@ -208,13 +206,12 @@ def _block(row: Kind) -> dict[str, str]:
 def _decisive_lines(result: Result, width: int) -> list[Line]:
     """The first ten lines."""
     sentence = verdict_sentence(result)
-    first = Text(f"{sentence.name}: ", style=_COLOURS[sentence.tone])
+    first = Text(f"{sentence.name}: ", style=TONES[sentence.tone])
     first.append(plain(sentence.reason, 600), style="default")
     most = -(-_WIDE // width)  # of a line on a terminal narrower than usual
     lines = [Line(Text(plain(result["name"], 120), style="bold")), Line(first)]
-    for name, text in _named_lines(result, width * max(most, 2) - 2 * _NAME).items():
-        named = Text(f"{name:<{_NAME}}", style="dim").append(text, style="default")
-        lines.append(Line(named, _NAME))
+    for name, text in _named_lines(result, width * max(most, 2) - 2 * NAME).items():
+        lines.append(Line(named_line(name, text), NAME))
     two = (1, 2, 4, 7, 8, 9, 10)  # lines that may take two rows: not name, Plan, MFU, Memory
     return [_clipped(line, width, 2 if i in two else most) for i, line in enumerate(lines)]
 

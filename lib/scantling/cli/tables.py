@@ -7,7 +7,10 @@ from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.style import StyleType
 from rich.table import Table
+from rich.text import Text
 
+NAME = 9  # width of the names in front of lines
+TONES = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}  # of verdicts
 # heads of columns of words: they are set left and wrap
 WORDS = (
     "law",
@@ -41,6 +44,11 @@ class Look(NamedTuple):
 DIM = Look(style="dim")
 NUMBER = Look(justify="right")
 LABEL = Look(style="dim", no_wrap=True)
+
+
+def named_line(name: str, text: str, style: str = "dim") -> Text:
+    """A line behind its name."""
+    return Text(f"{name:<{NAME}}", style=style).append(text, style="default")
 
 
 def bare(rows: Iterable[Sequence[RenderableType]], *looks: Look) -> Table:

@@ -16,8 +16,8 @@ from ..catalogue.scaling_laws import tokens_to_loss
 from ..catalogue.stacks import Stack, software_switches
 from ..catalogue.words import (
     PRECISIONS,
+    WIDE_PRECISIONS,
     OffloadModule,
-    Precision,
     Recompute,
     RecomputeModule,
     Remat,
@@ -46,7 +46,6 @@ HOST_POLICIES: Mapping[str, tuple[str, ...]] = {
 # fields of the job that each phase has by itself
 _OF_EACH_PHASE = ("tokens", "seq_len", "global_batch", "global_batch_tokens")
 _SHARDED = (Sharding.ZERO3, Sharding.HSDP)
-_WIDE = (Precision.BF16, Precision.FP16, Precision.FP32)
 
 
 class Machine(NamedTuple):
@@ -96,7 +95,7 @@ def _phase(
     concerned = {
         "moe": machine.model.is_moe,
         "packed": False,  # nothing to say where a design does not
-        "low": precision not in _WIDE,
+        "low": precision not in WIDE_PRECISIONS,
         "sharded": Sharding.ZERO3 in shardings,
         "sharded-experts": machine.model.is_moe and (shardings[0] or shardings[1]) in _SHARDED,
     }
@@ -129,7 +128,7 @@ def _phase(
         remat=remat,
         memory_budget=budget,
         graph_modules=tuple(graph_modules),
-        kept_16bit=layers_in_16bit(keep, machine.model.layers, precision not in _WIDE),
+        kept_16bit=layers_in_16bit(keep, machine.model.layers, precision not in WIDE_PRECISIONS),
     )
 
 

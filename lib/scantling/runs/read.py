@@ -14,7 +14,7 @@ import numpy as np
 from ..base.columns import Array
 from ..base.errors import DesignError, plain
 from ..base.files import read_text
-from ..catalogue.models.entries import build_model, models
+from ..catalogue.models.entries import PADDED, build_model, models
 from .frames import frame_of, has_pandas, table_of
 from .normalise import TEXT, normalise, settled
 from .predict import COLUMNS as PREDICTIONS
@@ -29,7 +29,6 @@ _MOST_BYTES = 10_000_000
 _MOST_COLUMNS = 1000
 WINDOWS = (f"{DETAIL}window", f"{DETAIL}windowed_layers")
 SAME = ("layers", "hidden", "heads", "kv_heads", "moe_experts")  # of a row and a model that are one
-PADDED = 0.01  # of a vocabulary, at most
 TableLike = str | Path | Mapping[str, Sequence[Any] | Array]  # what a user gives beside a frame
 
 

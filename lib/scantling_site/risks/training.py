@@ -7,7 +7,7 @@ import numpy as np
 from scantling.advise.diagnose import MEMORY_SD
 from scantling.base.show import params, several
 from scantling.base.units import DAY_S
-from scantling.catalogue.words import PRECISIONS, Precision
+from scantling.catalogue.words import PRECISIONS, WIDE_PRECISIONS, Precision
 
 from ..facts import number, source
 from ..job_site import Site
@@ -21,8 +21,6 @@ from .trouble import (
     Trouble,
     days_of_step,
 )
-
-WIDE = (Precision.BF16, Precision.FP16, Precision.FP32)
 
 
 def divergence(s: Site) -> Trouble | None:
@@ -84,7 +82,7 @@ def low_precision(s: Site) -> Trouble | None:
     """Matrix products of few bits that go on in bf16."""
     case = s.case
     precision = PRECISIONS[int(case.job.precision)]
-    if precision in WIDE or not np.isfinite(case.chip.bf16_flops):
+    if precision in WIDE_PRECISIONS or not np.isfinite(case.chip.bf16_flops):
         return None
     ratio = s.step_ratio(
         replace(

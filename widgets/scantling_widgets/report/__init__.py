@@ -30,6 +30,7 @@ from ..charts.pictures import RESULT, Picture
 from ..charts.plans import printed_tornado
 from ..charts.schedule import laid as layers
 from ..quantity_texts import label
+from .blocks import part_of_report
 from .order import ORDER, WHOLE
 from .report_batch import run
 from .sections import SECTIONS
@@ -41,7 +42,6 @@ from .view import Parts, View, plain
 _PLAIN = (str, int, float, list, tuple, dict)
 OF_BOTH = ("header", "signing", "assumptions")
 WIDEST = 5  # inputs in the picture of the first page
-_WORDS = "<part of a design report>"  # what a program sees of a section
 _NOT_FIELDS = ("design", "space", "full", "In", "Out")
 
 
@@ -111,13 +111,13 @@ class Report:
         if name in WHOLE and not self.full:
             return None
         if name == "header":
-            return Html(html=header(self.view), words=_WORDS)
+            return part_of_report(header(self.view))
         if name == "sensitivity":
             title = label(self.moved_by).lower()
             section = sensitivity(self.view, self.moved_by, title, self.variations)
         else:
             section = SECTIONS[name](self.view)
-        return Html(html=section.html(), words=_WORDS) if section else None
+        return part_of_report(section.html()) if section else None
 
     def picture(self, name: str) -> Picture | None:
         """One figure as a static picture; None for a refusal and where there is nothing to draw."""

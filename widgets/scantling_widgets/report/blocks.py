@@ -5,9 +5,15 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from markupsafe import Markup
+from scantling.base.displayed import Html
 from scantling.base.records import record
 
 from .rendering import environment
+
+
+def part_of_report(html: str) -> Html:
+    """A part of a report as a notebook shows it; a program sees what it is."""
+    return Html(html=html, words="<part of a design report>")
 
 
 def line(*parts: str) -> Markup:

@@ -34,6 +34,7 @@ from .blocks import (
     Tiles,
     columns,
     line,
+    part_of_report,
     rows,
     strong,
 )
@@ -42,8 +43,6 @@ from .phrases import sentence, upfirst, whole
 from .sections.evidence import given
 from .sections.summary import REFUSAL, decision, limits
 from .view import FRONT, headline, plain
-
-_WORDS = "<part of a design report>"
 
 
 class TunedReport:
@@ -56,13 +55,13 @@ class TunedReport:
     def section(self, name: str) -> Html | None:
         """One section as HTML; None where this design gives no reason for it."""
         if name == "header":
-            return Html(html=header(self.result_of), words=_WORDS)
+            return part_of_report(header(self.result_of))
         make = SECTIONS.get(name)
         planned = self.result_of.plan is not None
         if make is None or (planned == (name == "refusal") and name not in OF_BOTH):
             return None
         section = make(self.result_of)
-        return Html(html=section.html(), words=_WORDS) if section else None
+        return part_of_report(section.html()) if section else None
 
     def picture(self, name: str) -> Picture | None:
         """One figure as a static picture; None where there is nothing to draw."""

@@ -26,7 +26,7 @@ from .sizing import MLA, Made, from_size
 
 SAME = {"layers", "hidden", "heads", "ffn_hidden"}  # of two models of one shape
 MIXED = {"layers", "hidden", "heads", "experts", "top_k"}
-PADDED = 1.01  # of a vocabulary, at most
+PADDED = 0.01  # of a vocabulary, at most
 
 
 @record
@@ -118,7 +118,7 @@ def of_shape(shape: Mapping[str, Any]) -> str:
         return ""
     for key, m in models().items():
         padded = shape.get("vocab", m.vocab) / m.vocab
-        if 1 <= padded < PADDED and fields_of(m, exact) == exact:
+        if 1 <= padded < 1 + PADDED and fields_of(m, exact) == exact:
             return key
     return ""
 
