@@ -295,7 +295,7 @@ def test_the_page_is_close_on_most_plans_that_nobody_chose():
 
     shares = {figure: close(figure) for figure in ratios[0]} | {"all": close(*ratios[0])}
     worst = {f: max(abs(one[f] - 1) for one in ratios) for f in ratios[0]}
-    # measured: all figures 0.84, step 0.87, MFU 0.86, cost 0.84, the others 1
+    # measured: all figures 0.82, step 0.85, the others 1
     assert shares["all"] >= 0.8 and shares["step"] >= 0.85
     assert shares["memory"] == shares["goodput"] == shares["parameters"] == 1
     assert worst["memory"] < 0.03 and worst["step"] < 0.2  # measured: 0.02, 0.18

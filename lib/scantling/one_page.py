@@ -250,19 +250,18 @@ def zero3_s(r: Run, params: float, work: float) -> float:
     return float(r.micro_batches * (exposed + k.fsdp_contention * min(wire, work)))
 
 
-def zero1_s(r: Run, params: float, forward: float, work: float) -> float:
-    """Exposed of weights gathered beside the first forward and gradients reduced beside the last
-    backward: c^2 / (c + w) of c beside w (ZeRO, section 7). [s]"""
-    window = (1 + r.pp * (r.vpp - 1)) / r.vpp  # of the pipeline's chunks
-    beside, after = window * forward, window * (work - forward)
+def zero1_s(r: Run, params: float, work: float) -> float:
+    """Exposed of weights gathered beside the first forward, a third of the work, and gradients
+    reduced beside the last backward: c^2 / (c + w) of c beside w (ZeRO, section 7). [s]"""
+    window = work * (1 + r.pp * (r.vpp - 1)) / r.vpp  # of the pipeline's chunks
     buckets = max(4 * params / float(r.k.dp_bucket_bytes), 1.0)
     gather = buckets * ring_s(r, 2 * params / buckets, r.dp, r.tp)
     reduce = buckets * ring_s(r, 4 * params / buckets, r.dp, r.tp)
-    return gather**2 / (gather + beside) + reduce**2 / (reduce + after)
+    return gather**2 / (gather + window / 3) + reduce**2 / (reduce + window * 2 / 3)
 
 
-def layer_s(r: Run) -> tuple[float, float]:
-    """(forward and backward, what is recomputed) of a layer and micro-batch: products, norms and
+def layer_s(r: Run) -> float:
+    """Forward, backward and what is recomputed of a layer and micro-batch: products, norms and
     residuals (11 bytes a value of the stream, twice) and activations three times, attention, weight
     gradients added to a buffer, tensor-parallel traffic. [s]"""
     k, (core, core_back) = r.k, attention_s(r)
@@ -270,15 +269,7 @@ def layer_s(r: Run) -> tuple[float, float]:
     once += float((22 * r.stream + r.inner_bytes) * k.elementwise / r.hbm)
     recomputed = {Recompute.NONE: 0.0, Recompute.SELECTIVE: core, Recompute.FULL: once + core}
     added = 6 * layer_weights(r.model) / r.tp / r.hbm * (r.sharding != Sharding.ZERO3)
-    both = 3 * once + core + core_back + added + tensor_parallel_s(r)
-    return both, recomputed[r.recompute]
-
-
-def head_s(r: Run) -> float:
-    """Three products of t h v and the cross entropy's bytes. [s]"""
-    width = r.model.vocab / r.tp
-    entropy = r.k.logit_bytes * r.tokens * width / r.hbm
-    return float(3 * product_s(r, r.model.hidden, width) + entropy)
+    return 3 * once + core + core_back + recomputed[r.recompute] + added + tensor_parallel_s(r)
 
 
 def stragglers(r: Run) -> float:
@@ -292,18 +283,14 @@ def stragglers(r: Run) -> float:
 def step_s(r: Run) -> float:
     """m micro-batches of the slowest stage, the bubble of (p - 1) / v of an average one (Narayanan
     et al. 2021, section 2.2), exposed data-parallel traffic, optimizer, host, stragglers. [s]"""
-    m, k = r.model, r.k
-    work, recomputed = layer_s(r)
-    layer, head = work + recomputed, head_s(r)
-    counts = [stage_layers(m.layers, r.pp, i) for i in range(r.pp)]
+    m, k, layer = r.model, r.k, layer_s(r)
+    head = 3 * product_s(r, m.hidden, m.vocab / r.tp)
+    counts = [stage_layers(m.layers, r.pp, stage) for stage in range(r.pp)]
     slowest = max(max(counts) * layer, counts[-1] * layer + head)
     bubble = (r.pp - 1) / r.vpp * (m.layers * layer + head) / r.pp
-    ends = m.vocab * m.hidden * (2 if r.pp == 1 else 1)  # embedding, head
-    params = (m.layers * layer_weights(m) / r.pp + ends) / r.tp
-    if r.sharding == Sharding.ZERO3:
-        traffic = zero3_s(r, params, slowest)
-    else:
-        traffic = zero1_s(r, params, (max(counts) * work + head) / 3, slowest)
+    params = (m.layers * layer_weights(m) / r.pp + m.vocab * m.hidden) / r.tp
+    exposed_s = zero3_s if r.sharding == Sharding.ZERO3 else zero1_s
+    traffic = exposed_s(r, params, slowest)
     update = k.optimizer_bytes * params / r.dp / r.hbm
     total = r.micro_batches * (slowest + send_s(r)) + bubble + traffic + update + k.step_host_s
     return float(total * k.overall * stragglers(r))
@@ -331,15 +318,15 @@ class Fleet:
 
 def goodput(r: Run, fleet: Fleet) -> float:
     """Useful share of the wall time, tau / ((M + D) exp((R + w) / M) (exp((tau + d) / M) - 1)):
-    MTBF M, detection D, restart R, a copy durable after w, saves that stall d every tau, which is
-    sqrt(2 d M) - d, or until the last copy is durable. Young 1974 (doi:10.1145/361147.361115);
-    Daly 2006 (doi:10.1016/j.future.2004.11.016)."""
+    MTBF M, detection D, restart R, a copy durable after w, saves that stall d every tau =
+    sqrt(2 d M). Young 1974 (doi:10.1145/361147.361115); Daly 2006
+    (doi:10.1016/j.future.2004.11.016)."""
     mtbf = DAY_S * 1000 * 8 / (fleet.failures_per_1000_node_days * r.devices)
     copy = 14 * parameters(r.model)  # weights, master weights, moments [bytes]
     # 0.5 s blocked, 20 s to commit (ByteCheckpoint, NSDI'25, Table 8); half the host link's rate
     stall = 0.5 + copy / r.devices / (0.5 * r.chip.host_bytes_per_s)
     durable = 20 + copy / fleet.write_bytes_per_s
-    every = max(sqrt(2 * stall * mtbf) - stall, durable - stall, step_s(r))
+    every = max(sqrt(2 * stall * mtbf), step_s(r))
     failures = exp((fleet.restart_s + durable) / mtbf) * expm1((every + stall) / mtbf)
     return every / ((mtbf + fleet.detect_s) * failures)
 
