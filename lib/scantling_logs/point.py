@@ -23,7 +23,8 @@ from scantling.physics.cases import Cases, devices
 from scantling.physics.gather import stack_of
 from scantling.physics.learned import Marks, marks, priors
 from scantling.physics.step import step_time
-from scantling.runs.read import checked, read_named
+from scantling.runs.frames import frame_of
+from scantling.runs.read import checked, named_table
 from scantling.runs.run_table import table_of_cells
 from scantling.runs.to_cases import to_runs
 from scantling.verdict.assess import assess
@@ -269,7 +270,7 @@ def is_table(path: str | Path) -> bool:
 
 def of_table(path: str | Path) -> TableRuns:
     """The measured rows of a table of runs. Raises DesignError."""
-    frame = read_named(path)
+    frame = frame_of(named_table(path))
     runs = to_runs(frame)
     table = TableRuns([], [], [])
     name = Path(path).name

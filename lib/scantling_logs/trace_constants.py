@@ -35,13 +35,13 @@ def of_trace(reading: Reading, case: Cases, chip: Accelerator) -> dict[str, Move
     repeated = 1 + foretold_s["recompute"] / sum(foretold_s[part] for part in COMPUTE)
     constants = {}
     for name, part in PART_OF.items():
-        there_s = foretold_s[part] * (repeated if part in COMPUTE else 1)
+        predicted_s = foretold_s[part] * (repeated if part in COMPUTE else 1)
         if part == "gemm":
-            there_s += foretold_s["logits"]
-        here_s = reading.kernels.get(part, 0.0)
-        if not (here_s > 0 and there_s > 0 and there_s != here_s):
+            predicted_s += foretold_s["logits"]
+        measured_s = reading.kernels.get(part, 0.0)
+        if not (measured_s > 0 and predicted_s > 0 and predicted_s != measured_s):
             continue
-        rate = there_s / here_s
+        rate = predicted_s / measured_s
         prior_sd = hypot(PRIORS[name].sd, *PRIORS[name].by.values())
         weight = prior_sd**2 / (prior_sd**2 + WITHIN**2)
         usual = one(vars(case.constants)[name])

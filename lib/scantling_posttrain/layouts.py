@@ -3,7 +3,9 @@ every layout with the engine's best replica, in one pass."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import ceil, exp
+from typing import TypeVar
 
 import numpy as np
 from scantling.base.errors import DesignError
@@ -21,6 +23,7 @@ from .tuning import held
 
 SHARES = (0.125, 0.25, 1 / 3, 0.5, 2 / 3, 0.75, 0.875)  # of the devices that generate
 WIDEST = 64  # devices of one replica
+Columns = TypeVar("Columns", Engine, Drawn, Policy)
 
 
 @record
@@ -153,6 +156,7 @@ def layout_of(
     best = int(np.argmin(total))
     if not np.isfinite(total[best]):
         return None
+    one = partial(row_of, n=n, row=best)
     return Layout(
         colocated=colocated,
         train_devices=train,
@@ -166,10 +170,16 @@ def layout_of(
         away=away,
         phases=Phases(*(np.broadcast_to(part, n)[best] for part in times)),
         generated=Generated(*(np.broadcast_to(part, n)[best] for part in made)),
-        engine=Engine(**{name: np.broadcast_to(x, n)[best] for name, x in vars(engine).items()}),
-        drawn=Drawn(**{name: np.broadcast_to(x, n)[best] for name, x in vars(drawn).items()}),
-        policy=Policy(**{name: np.broadcast_to(x, n)[best] for name, x in vars(policy).items()}),
+        engine=one(engine),
+        drawn=one(drawn),
+        policy=one(policy),
     )
+
+
+def row_of(columns: Columns, n: int, row: int) -> Columns:
+    """One row of a record of columns of n."""
+    values = {name: np.broadcast_to(column, n)[row] for name, column in vars(columns).items()}
+    return replace(columns, **values)
 
 
 def splits(devices: int, per_node: int, r: Rollout) -> Sequence[int]:

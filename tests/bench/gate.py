@@ -29,8 +29,9 @@ from scantling.catalogue.models.entries import models
 from scantling.catalogue.stacks import stacks
 from scantling.physics.memory.peak import memory
 from scantling.physics.step import step_time
+from scantling.runs.frames import frame_of
 from scantling.runs.predict import predict_frame
-from scantling.runs.read import read_runs, runs_of_text
+from scantling.runs.read import read_runs, table_of_text
 from scantling.runs.to_cases import to_runs
 
 HERE = Path(__file__).parent
@@ -87,7 +88,7 @@ def points() -> pd.DataFrame:
         rows.append(row)
     table = pd.DataFrame(rows)
     ids = [f"{n} {crc32(repr(row).encode()) % 65536:04x}" for n, row in enumerate(rows)]
-    return runs_of_text(table.assign(id=ids).to_csv(index=False), STATE)
+    return frame_of(table_of_text(table.assign(id=ids).to_csv(index=False), STATE))
 
 
 def of_table(kind: str, frame: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from scantling.runs.accuracy import validate_frame
 from scantling.runs.frames import frame_of, table_of
 from scantling.runs.normalise import PLAN_COLUMNS, TEXT, WORDS, normalise, settled
 from scantling.runs.predict import COLUMNS, predict_frame
-from scantling.runs.read import read_runs, runs_of_text
+from scantling.runs.read import read_runs, table_of_text
 from scantling.runs.run_columns import columns, plan_switches, template
 from scantling.runs.run_words import RULES
 from scantling.runs.to_cases import to_runs
@@ -390,6 +390,8 @@ def test_a_table_takes_the_words_that_a_design_takes(cells, tmp_path):
 def test_one_table_holds_every_model_of_the_catalogue():
     """By id, shallow models beside those with windowed layers: none stops another."""
     rows = "".join(f"{m},{m},h100-sxm,1024,bf16\n" for m in catalogue_models.models())
-    frame = runs_of_text(f"id,model,accelerator,n_devices,precision\n{rows}", Path("runs.csv"))
+    frame = frame_of(
+        table_of_text(f"id,model,accelerator,n_devices,precision\n{rows}", Path("runs.csv"))
+    )
     got = predict_frame(frame)
     assert (got.error == "").all() and (got.step_time_s > 0).all()

@@ -195,7 +195,8 @@ def nested(
         low = max(durable, low)
         levels.append(Level(stall_s=near.stall_s, durable_s=low, every=every))
     last = len(names) - 1
-    reach = tuple(min(sum(int(k[1]) < s.cause.copy for k in names), last) for s in life.stops)
+    nearer = [sum(TIERS.index(name) < stop.cause.copy for name in names) for stop in life.stops]
+    reach = tuple(min(count, last) for count in nearer)
     stops = tuple(
         replace(s, restart_s=np.minimum(launch_s + places[names[k]].restore_s, s.restart_s))
         for s, k in zip(life.stops, reach)

@@ -346,11 +346,11 @@ def _update(c: Cases, parts: Mapping[str, float]) -> Work:
     """The optimizer, per parameter."""
     moved = c.constants.optimizer_bytes
     return Work(
-        "optimizer",
-        "Optimizer update",
-        ADAM_FLOP,
-        moved,
-        moved / optimizer_rate(c),
-        parts["optimizer"],
-        c.chip.bf16_flops,
+        kernel="optimizer",
+        label="Optimizer update",
+        flops=ADAM_FLOP,
+        bytes=moved,
+        once_s=moved / optimizer_rate(c),
+        seconds=parts["optimizer"],
+        peak=c.chip.bf16_flops,
     )

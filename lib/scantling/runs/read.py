@@ -101,16 +101,6 @@ def read_runs(path: str | Path) -> DataFrame:
     return frame_of(read_table(path))
 
 
-def read_named(path: str | Path) -> DataFrame:
-    """`named_table` as a data frame."""
-    return frame_of(named_table(path))
-
-
-def runs_of_text(source: str, path: Path) -> DataFrame:
-    """`table_of_text` as a data frame."""
-    return frame_of(table_of_text(source, path))
-
-
 def checked(table: Table, folder: Path) -> Table:
     """The rows with every column of the format, their numbers read, their words settled; `folder`
     holds the files that they name."""
