@@ -45,7 +45,7 @@ class Parts(NamedTuple):
 def parts_of(case: Cases) -> Parts:
     """The parts of the step of one case."""
     step = step_time(case)
-    mfu = one(rates(case, step.total)[2])
+    mfu = one(rates(case, step.total).mfu)
     seconds = np.array([*seconds_of(step).values()])
     return Parts(seconds / one(step.total) / mfu, mfu)
 

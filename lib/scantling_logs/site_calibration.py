@@ -352,7 +352,7 @@ def odd_rows(points: Sequence[Point], weight: Weighed) -> list[Odd]:
 
 def charted(point: Point) -> dict[str, Any]:
     """A measured step as charts show it, its MFU by both counts of attention."""
-    mfu = one(rates(point.case, point.measured_s or nan)[2])
+    mfu = one(rates(point.case, point.measured_s or nan).mfu)
     return {
         "devices": int(one(devices(point.case.plan))),
         "step_s": figure(point.measured_s),

@@ -124,7 +124,7 @@ def dirt() -> None:
 def pairs(frame) -> None:
     made = to_runs(frame)
     rows = frame[made.ready].reset_index(drop=True)
-    told = np.log(np.ravel(rates(made.cases, step_time(made.cases).total)[0]))
+    told = np.log(np.ravel(rates(made.cases, step_time(made.cases).total).tokens_per_s))
     seen = np.log(rows.measured_tokens_per_s_per_device.to_numpy(float))
     settings, draw = rows[SETTINGS].to_numpy(float), np.random.default_rng(0)
     off, sign = [], []

@@ -76,7 +76,7 @@ def read(path: Path) -> Rows:
     frame = frame[runs.ready][keep].reset_index(drop=True)
     cases = runs.cases.take(keep)
     step_s = predicted.step_time_s[keep]
-    foretold = rates(cases, step_s)[0]
+    foretold = rates(cases, step_s).tokens_per_s
     measured_s = step_s * foretold / rate[runs.ready][keep]
     mfu = predicted.mfu[keep]
     return Rows(

@@ -127,7 +127,7 @@ def test_model_flops_are_those_that_korthikanti_divides_by(
         attention="mha",
     )
     c = case(shape, dict(global_batch=float(batch)), dp=devices_)
-    assert float(rates(c, step_s)[1]) / 1e12 == pytest.approx(tflops, rel=0.01)
+    assert float(rates(c, step_s).flops_per_s) / 1e12 == pytest.approx(tflops, rel=0.01)
     formula = 72 * layers * hidden**2 * (1 + 2048 / (6 * hidden) + 51200 / (12 * layers * hidden))
     assert float(flops_per_token(shape, 2048.0).total) == pytest.approx(formula, rel=2e-3)
 
@@ -568,7 +568,7 @@ def test_columns_equal_scalars(shape, plans):
 def test_rates_give_the_tokens_of_a_step_back(plan):
     c = made(GPT3, plan)
     total = float(step_time(c).total)
-    assert float(rates(c, total)[0]) * total * devices(c.plan) == pytest.approx(
+    assert float(rates(c, total).tokens_per_s) * total * devices(c.plan) == pytest.approx(
         c.job.global_batch * c.job.seq_len
     )
 
@@ -596,7 +596,7 @@ def test_constants_of_one_source_are_named_and_can_be_left_out():
     whole = step_time(c).total
     assert alone["step_s"] != pytest.approx(float(whole), rel=0.01)
     # the FLOPs of a step over its seconds and the peak, whatever the constants
-    assert alone["mfu"] * alone["step_s"] == pytest.approx(float(rates(c, whole)[2] * whole))
+    assert alone["mfu"] * alone["step_s"] == pytest.approx(float(rates(c, whole).mfu * whole))
     assert (
         without_single_source(
             case(tp=2, dp=4), chip="h100-sxm", family="hopper", stack="megatron-core"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base.errors import DesignError
 from ..base.plugins import FUNCTIONS, entries, function
@@ -189,11 +189,19 @@ def sweep(
     return [cell for part in parts if part is not None for cell in part]
 
 
-def edge(cells: Sequence[Cell]) -> list[tuple[Any, str, Any, str]]:
-    """Neighbouring values of a one-way sweep between which the verdict changes: [(at before,
-    verdict before, at after, verdict after)]."""
+class Edge(NamedTuple):
+    """Neighbouring values of a sweep over one input between which the verdict changes."""
+
+    low: Any
+    verdict_at_low: str
+    high: Any
+    verdict_at_high: str
+
+
+def edge(cells: Sequence[Cell]) -> list[Edge]:
+    """Where the verdict changes along a sweep over one input."""
     return [
-        (a.at[0], a.verdict, b.at[0], b.verdict)
+        Edge(a.at[0], a.verdict, b.at[0], b.verdict)
         for a, b in zip(cells, cells[1:])
         if a.verdict != b.verdict
     ]

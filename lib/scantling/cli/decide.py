@@ -175,8 +175,8 @@ def sweep(
     for c in cells:
         if c.verdict in ("refused", "impossible"):
             out.print(f"· {', '.join(map(str, c.at))}: {c.why}")
-    for low, low_verdict, high, high_verdict in edge(cells) if len(axes) == 1 else ():
-        out.print(f"edge: {low_verdict} at {low}, {high_verdict} at {high}")
+    for e in edge(cells) if len(axes) == 1 else ():
+        out.print(f"edge: {e.verdict_at_low} at {e.low}, {e.verdict_at_high} at {e.high}")
 
 
 def _swept_row(axes: Sequence[str], cell: sweeps.Cell) -> dict[str, str]:

@@ -229,7 +229,7 @@ def without_single_source(
     )
     case = replace(c, constants=replace(shared, memory=c.constants.memory))
     seconds = step_time(case).total
-    mfu = rates(case, seconds)[2]
+    mfu = rates(case, seconds).mfu
     return {
         "single_source": alone,
         "step_s": float(seconds),

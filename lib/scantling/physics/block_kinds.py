@@ -67,7 +67,7 @@ def by_kind(c: Cases) -> list[Kind]:
         dense = (params - experts) * f.per_tp * f.bytes.stays
         states = dense + experts / (p.ep * p.etp) * f.expert_bytes.stays
         in_flight = 1 if isinstance(b, Mtp) else first_stage
-        activations = in_flight * saved_of(c, saved)[2] + on.tokens * f.per_tp * saved.logits
+        activations = in_flight * saved_of(c, saved).planned + on.tokens * f.per_tp * saved.logits
         load = Load(
             blocks=np.max(b.count * 1),
             parameters=np.max(b.count * params),

@@ -489,13 +489,21 @@ def step_time(c: Cases) -> Step:
     return Step(**parts, data=ingest.stall_s(c, sum(parts.values())), axes=axes)
 
 
-def rates(c: Cases, step_s: Column) -> tuple[Column, Column, Column]:
-    """(tokens/s per device, model FLOP/s per device, MFU): flops_per_token of the PaLM and Megatron
-    count; MFU against the dense peak of the job's precision."""
+class Rates(NamedTuple):
+    """What a device gets through."""
+
+    tokens_per_s: Column
+    flops_per_s: Column  # of the model
+    mfu: Column
+
+
+def rates(c: Cases, step_s: Column) -> Rates:
+    """What a device gets through in steps of so many seconds: flops_per_token of the PaLM and
+    Megatron count; MFU against the dense peak of the job's precision."""
     tokens_per_s = c.job.global_batch * c.job.seq_len / (step_s * c.devices)
     f = flops_per_token(c.shape, c.attended)
     flops = tokens_per_s * (f.total + f.mtp)
-    return tokens_per_s, flops, flops / c.chip.linear_flops
+    return Rates(tokens_per_s, flops, flops / c.chip.linear_flops)
 
 
 def causal_share(c: Cases) -> Column:

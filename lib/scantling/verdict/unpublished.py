@@ -35,7 +35,7 @@ def record_of(chosen: Chosen) -> Best | None:
 
 def _over_record(chosen: Chosen, record: Best) -> float:
     """How many times the MFU of a record the plan comes to."""
-    return float(rates(chosen.case, chosen.step.total)[2] / record.mfu)
+    return float(rates(chosen.case, chosen.step.total).mfu / record.mfu)
 
 
 def untried(chosen: Chosen) -> bool:

@@ -127,7 +127,7 @@ class Model:
             **{k: np.exp(v) for k, v in values.items()}, memory=memory_constants.GENERIC
         )
         cases = replace(self.table.cases, constants=constants)
-        return np.log(rates(cases, step_time(cases).total)[0])
+        return np.log(rates(cases, step_time(cases).total).tokens_per_s)
 
     def log_rate(self, theta):
         """Log tokens/s per device of every row."""

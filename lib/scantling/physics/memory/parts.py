@@ -8,6 +8,7 @@ before the columns of the plan, so that a search over one model works on the pla
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 
@@ -294,10 +295,17 @@ def offloaded_bytes(c: Cases) -> Column:
     return weighted((x.feed.count / count, x.away) for x in sorts)
 
 
-def saved_of(c: Cases, x: Saved) -> tuple[Column, Column, Column]:
-    """Bytes on a device of what `x` is a token: with nothing repeated, with all `selective`, and as
-    the plan repeats, without the inputs of layers that run again. Under a compiler's memory budget
-    `selective` keeps that share of what stands between the layer's input and all of it."""
+class SavedBytes(NamedTuple):
+    """What a device saves of a layer for its backward. [bytes]"""
+
+    whole: Column  # with nothing repeated
+    selective: Column  # with all `selective` repeated
+    planned: Column  # as the plan repeats, without the inputs of layers that run again
+
+
+def saved_of(c: Cases, x: Saved) -> SavedBytes:
+    """Bytes on a device of what `x` is a token. Under a compiler's memory budget `selective` keeps
+    that share of what stands between the layer's input and all of it."""
     p, t = c.plan, c.tokens
     some_share, all_share = c.selective_share, c.full_share
     outer, inner = t / c.sequence_shards, t / p.tp
@@ -310,7 +318,8 @@ def saved_of(c: Cases, x: Saved) -> tuple[Column, Column, Column]:
         input_bytes = outer * 2.0 * c.shape.hidden
         bounded = input_bytes + budget * np.maximum(whole - input_bytes, 0.0)
         selective = np.where(budget >= 0, bounded, selective)
-    return whole, selective, (1.0 - some_share - all_share) * whole + some_share * selective
+    planned = (1.0 - some_share - all_share) * whole + some_share * selective
+    return SavedBytes(whole, selective, planned)
 
 
 def _layers(s: Shape) -> list[tuple[Block, list[tuple[Column, Block]]]]:
