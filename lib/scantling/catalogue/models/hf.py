@@ -201,21 +201,15 @@ def _missing(model_type: str, config: Mapping[str, Any]) -> str:
 
 
 def _build(arch: Architecture, r: Reader, name: str, tied: bool | None) -> Model:
-    listed = arch.letters and not any(name in r.config for name in arch.layers)
-    layers = len(r.get(*arch.letters) or ()) if listed else 0
-    layers = layers or r.size(arch.layers)
+    """The model of a config; `tied` where whoever holds the language part says so."""
+    layers = _layer_count(r, arch)
     hidden = r.size(arch.hidden)
     heads = r.size(arch.heads, arch.heads_class) if arch.heads else 0
     vocab = r.size(arch.vocab, arch.vocab_class)
     _check_refusals(r, arch)
     if layers > 100_000:
         raise r.wrong(arch.layers[0], layers, "at most 100,000")
-    kv_heads = _kv_heads(r, arch, heads) if heads else 0
-    attention: Fields = {"attention": attention_kind(heads, kv_heads), "head_dim": 0}
-    if arch.mla:
-        attention |= _mla(r, arch)
-    elif heads:
-        attention["head_dim"] = _head_dim(r, arch, hidden, heads)
+    attention = _attention(r, arch, hidden, heads)
     moe = _moe_layers(r, arch.experts, layers) if arch.experts else frozenset()
     pattern = pattern_fields(r, arch, layers, hidden, moe)
     width, sliding = _window(r, arch, layers)
@@ -223,29 +217,68 @@ def _build(arch: Architecture, r: Reader, name: str, tied: bool | None) -> Model
     if not counts:
         counts = {"moe": len(moe), "mlp": layers - len(moe), "local": sliding}
     feeds = _ffn(r, arch, hidden, counts)
-    feeds["windowed_layers"] = sum(counts.get(word, 0) for word in SLIDING)
-    feeds["window"] = width
-    if tied is None:
-        tied = r.get("tie_word_embeddings")
-    if tied is None:
-        tied = r.of_class("tied_embeddings", arch.tied, arch.model_type)
+    tied = _tied(r, arch) if tied is None else tied
     flags = _flags(r, arch)
     norms = _norms(r, arch, feeds.get("moe_layers", 0))
     switched = not arch.qk_norm_flag or r.flag(Switch(arch.qk_norm_flag))
-    positions = 0
-    if arch.positions:
-        positions = r.size(arch.positions) + arch.positions_extra
+    positions = r.size(arch.positions) + arch.positions_extra if arch.positions else 0
     values: Fields = {
         "name": name,
         "layers": layers,
         "hidden": hidden,
         "heads": heads,
         "vocab": vocab,
-        "kv_heads": kv_heads,
+        "windowed_layers": sum(counts.get(word, 0) for word in SLIDING),
+        "window": width,
+        "chunks": arch.window == Sliding.CHUNK,
         "tied_embeddings": bool(tied) and arch.tie_heeded,
         "position_rows": positions,
         "qk_norm": arch.qk_norm if switched else "",
         "seq_len": r.count(*arch.seq_len),
+        **_as_trained(r, arch),
+        "mtp_layers": r.count(*arch.mtp, least=0) or 0,
+        "norms_per_layer": norms,
+        "final_norm": arch.final_norm,
+        "parallel_block": r.flag(arch.parallel),
+        "source": f"Hugging Face config, {arch.model_type}",
+    }
+    fields = values | attention | feeds | flags | pattern
+    extras = arch.extras(r, fields)
+    model = Model(**fields, extras=extras.weights, extra_products=extras.products)
+    return check_model(model, read_as=_HF_NAMES | r.names)
+
+
+def _layer_count(r: Reader, arch: Architecture) -> int:
+    """Layers: their number, or as many as a list of letters names."""
+    listed = arch.letters and not any(name in r.config for name in arch.layers)
+    layers = len(r.get(*arch.letters) or ()) if listed else 0
+    return layers or r.size(arch.layers)
+
+
+def _attention(r: Reader, arch: Architecture, hidden: int, heads: int) -> Fields:
+    """Attention, its heads of keys and values and the width of a head; none without heads."""
+    kv_heads = _kv_heads(r, arch, heads) if heads else 0
+    fields: Fields = {
+        "kv_heads": kv_heads,
+        "attention": attention_kind(heads, kv_heads),
+        "head_dim": 0,
+    }
+    if arch.mla:
+        return fields | _mla(r, arch)
+    if heads:
+        fields["head_dim"] = _head_dim(r, arch, hidden, heads)
+    return fields
+
+
+def _tied(r: Reader, arch: Architecture) -> Any:
+    """Whether the output head is the embedding, as the file says or the class does."""
+    tied = r.get("tie_word_embeddings")
+    return r.of_class("tied_embeddings", arch.tied, arch.model_type) if tied is None else tied
+
+
+def _as_trained(r: Reader, arch: Architecture) -> Fields:
+    """What no count depends on, and a launch does: positions, norms, the router, gates."""
+    return {
         "rope_base": _positive(r, ROPE_BASE),
         "norm_epsilon": _positive(r, NORM_EPSILON),
         "router_scale": _positive(r, ROUTER_SCALE),
@@ -254,17 +287,7 @@ def _build(arch: Architecture, r: Reader, name: str, tied: bool | None) -> Model
         "gate_clamp": _positive(r, ("swiglu_limit",)) if arch.gate_offset else 0.0,
         "gate_offset": arch.gate_offset,
         "norm_zero_centered": arch.norm_zero_centered,
-        "mtp_layers": r.count(*arch.mtp, least=0) or 0,
-        "norms_per_layer": norms,
-        "final_norm": arch.final_norm,
-        "parallel_block": r.flag(arch.parallel),
-        "chunks": arch.window == Sliding.CHUNK,
-        "source": f"Hugging Face config, {arch.model_type}",
     }
-    fields = values | attention | feeds | flags | pattern
-    extras = arch.extras(r, fields)
-    model = Model(**fields, extras=extras.weights, extra_products=extras.products)
-    return check_model(model, read_as=_HF_NAMES | r.names)
 
 
 def _check_refusals(r: Reader, arch: Architecture) -> None:
