@@ -54,8 +54,8 @@ def posttrain(design: Design | str | Path | Mapping[str, Any]) -> Posttrained:
             [method.value for method in Method if method is not Method.PRETRAIN],
             problem="trains from the start",
         )
-    found = assessed(full)
-    return replace(found, fixes=tuple(nearest(full, found, assessed)))
+    result = assessed(full)
+    return replace(result, fixes=tuple(nearest(full, result, assessed)))
 
 
 def assessed(design: Design) -> Posttrained:
@@ -67,14 +67,14 @@ def assessed(design: Design) -> Posttrained:
     return tuning_answer(design, notes, k)
 
 
-def moves(found: Posttrained) -> tuple[int, Iterator[Fix | None]]:
+def moves(result: Posttrained) -> tuple[int, Iterator[Fix | None]]:
     """(how many changes of a design that does are tried, each with what it saves: None where that
     is not a tenth of days or dollars, or where one before it comes to the same run)."""
-    some = trials(found.design, found)
+    some = trials(result.design, result)
     runs: set[tuple[Known, ...]] = set()
 
     def saved(change: Change) -> Fix | None:
-        fix = tried(change, found, assessed)
+        fix = tried(change, result, assessed)
         if fix is None or (run := (fix.devices, fix.step_s, fix.days)) in runs:
             return None
         runs.add(run)
@@ -252,7 +252,7 @@ def tuning_sensitivity(
     where these are padded."""
     case = trainer.case(row)
     base = trainer.spent(row, k).total
-    found = []
+    varied = []
     for factor in (0.5, 2.0):
         slots = samples.slots * factor
         longer = replace(case, job=replace(case.job, seq_len=slots))
@@ -263,8 +263,8 @@ def tuning_sensitivity(
             change, step = texts.rows_of(slots, factor), step / factor
         else:
             change = texts.change_of("padded sample", slots)
-        found.append(Varied(change=change, step_s=step, share=step / (known(base) or 1.0) - 1))
-    return tuple(found)
+        varied.append(Varied(change=change, step_s=step, share=step / (known(base) or 1.0) - 1))
+    return tuple(varied)
 
 
 def tuning_others(trainer: Trainer, row: int, k: Constants) -> tuple[Other, ...]:
@@ -293,11 +293,11 @@ def tuning_others(trainer: Trainer, row: int, k: Constants) -> tuple[Other, ...]
 def policy_answer(design: Design, r: Rollout, notes: Notes, k: Constants) -> Posttrained:
     """The answer for GRPO and PPO."""
     first = prepare(twin(design, design.cluster.devices, 1024, BATCH, 0.0, None))
-    found = layouts(design, r, first.cluster.devices_per_node, k)
-    if not found:
+    ranked = layouts(design, r, first.cluster.devices_per_node, k)
+    if not ranked:
         trainer, _ = trainer_on(design, r, design.cluster.devices, k)
         return impossible(design, trainer, notes, k)
-    best = found[0]
+    best = ranked[0]
     step, low, high = interval(best.step_s, k.low_policy, k.high_policy, notes, k)
     trained = known(parameters(best.trainer.case(best.row).shape).total) or 0.0
     run = Run(step, low, high, r.steps, design.cluster.devices, trained * (1 + r.critic))
@@ -308,9 +308,9 @@ def policy_answer(design: Design, r: Rollout, notes: Notes, k: Constants) -> Pos
         run,
         notes,
         k,
-        why=texts.why_layout(best, found, r),
+        why=texts.why_layout(best, ranked, r),
         sensitivity=policy_sensitivity(best, r, k),
-        others=others_of(found),
+        others=others_of(ranked),
         phases=phases_of(best),
         rollout=rollout_row(best, r),
         tokens=r.drawn * (r.prompt + r.response),
@@ -383,11 +383,11 @@ def policy_sensitivity(layout: Layout, r: Rollout, k: Constants) -> tuple[Varied
     return tuple(Varied(change=text, step_s=s, share=s / base - 1) for text, s in steps)
 
 
-def others_of(found: list[Layout]) -> tuple[Other, ...]:
+def others_of(ranked: list[Layout]) -> tuple[Other, ...]:
     """The best layout of the other kind, and the next of the same."""
-    best = found[0]
-    other = [one for one in found[1:] if one.colocated != best.colocated][:1]
-    same = [one for one in found[1:] if one.colocated == best.colocated][:1]
+    best = ranked[0]
+    other = [one for one in ranked[1:] if one.colocated != best.colocated][:1]
+    same = [one for one in ranked[1:] if one.colocated == best.colocated][:1]
     return tuple(
         Other(
             what=texts.layout_words(one),

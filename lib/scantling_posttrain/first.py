@@ -36,20 +36,20 @@ class Unknown:
         )
 
 
-def to_find_out(found: Posttrained) -> list[Unknown]:
+def to_find_out(result: Posttrained) -> list[Unknown]:
     """The inputs whose changes are worked out, and the step itself, by what they move."""
-    if found.step_s is None or found.step_s_low is None or found.step_s_high is None:
+    if result.step_s is None or result.step_s_low is None or result.step_s_high is None:
         return []
     rows = [
         Unknown(
             what=STEP,
             how=TIMED,
-            shorter=1 - found.step_s_low / found.step_s,
-            longer=found.step_s_high / found.step_s - 1,
+            shorter=1 - result.step_s_low / result.step_s,
+            longer=result.step_s_high / result.step_s - 1,
         )
     ]
     for word, how in HOW.items():
-        shares = [one.share for one in found.sensitivity if one.change.startswith(word)]
+        shares = [one.share for one in result.sensitivity if one.change.startswith(word)]
         if shares:
             shorter, longer = max(-min(shares), 0.0), max(*shares, 0.0)
             rows.append(Unknown(what=word, how=how, shorter=shorter, longer=longer))

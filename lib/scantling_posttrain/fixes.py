@@ -35,30 +35,30 @@ class Change(NamedTuple):
 
 
 def nearest(
-    design: Design, found: Posttrained, assess: Callable[[Design], Posttrained]
+    design: Design, result: Posttrained, assess: Callable[[Design], Posttrained]
 ) -> list[Fix]:
     """What makes the design do, the change that asks least first; where nothing does, what comes
     nearer. Nothing of a design that does."""
-    if found.verdict in MET:
+    if result.verdict in MET:
         return []
     tried: list[tuple[int, Fix]] = []
-    for change in changes(design, found):
+    for change in changes(design, result):
         fix = _tried(change, assess)
-        if fix is not None and (rank(fix.verdict), len(fix.missed)) < _of(found):
+        if fix is not None and (rank(fix.verdict), len(fix.missed)) < _of(result):
             tried.append((change.asks, fix))
     does = sorted((pair for pair in tried if pair[1].verdict in MET), key=lambda pair: pair[0])
-    grown = _more_devices(design, found, assess)
+    grown = _more_devices(design, result, assess)
     rows = [fix for _, fix in does] + [fix for fix in grown if fix.verdict in MET]
     nearer = [fix for _, fix in tried if fix.verdict not in MET]
     return (rows or nearer + grown)[:MOST]
 
 
-def trials(design: Design, found: Posttrained) -> list[Change]:
+def trials(design: Design, result: Posttrained) -> list[Change]:
     """Changes of a design that does, which may save days or dollars: those that would mend one that
     does not, trainer and engine otherwise, and fewer or more devices."""
-    out = [*changes(design, found)]
-    if found.rollout is not None:
-        shared = not found.rollout["colocated"]
+    out = [*changes(design, result)]
+    if result.rollout is not None:
+        shared = not result.rollout["colocated"]
         text = "trainer and engine on the same devices" if shared else "devices of their own"
         out.append(_set(design, text, {"job.rollout.colocated": shared}, _OWN))
     devices = design.cluster.devices
@@ -70,23 +70,23 @@ def trials(design: Design, found: Posttrained) -> list[Change]:
 
 
 def tried(
-    change: Change, found: Posttrained, assess: Callable[[Design], Posttrained]
+    change: Change, result: Posttrained, assess: Callable[[Design], Posttrained]
 ) -> Fix | None:
     """A change of a design that does, where it still does and saves a tenth of days or dollars."""
     fix = _tried(change, assess)
-    if fix is None or fix.verdict not in MET or found.days is None or fix.days is None:
+    if fix is None or fix.verdict not in MET or result.days is None or fix.days is None:
         return None
-    faster = fix.days < (1 - SAVES) * found.days
+    faster = fix.days < (1 - SAVES) * result.days
     cheaper = (
-        found.cost_usd is not None
+        result.cost_usd is not None
         and fix.cost_usd is not None
-        and fix.cost_usd < (1 - SAVES) * found.cost_usd
+        and fix.cost_usd < (1 - SAVES) * result.cost_usd
     )
     return fix if faster or cheaper else None
 
 
-def _of(found: Posttrained) -> tuple[int, int]:
-    return rank(found.verdict), len(found.limits)
+def _of(result: Posttrained) -> tuple[int, int]:
+    return rank(result.verdict), len(result.limits)
 
 
 def _tried(change: Change, assess: Callable[[Design], Posttrained]) -> Fix | None:
@@ -112,13 +112,13 @@ def _tried(change: Change, assess: Callable[[Design], Posttrained]) -> Fix | Non
 
 
 def _more_devices(
-    design: Design, found: Posttrained, assess: Callable[[Design], Posttrained]
+    design: Design, result: Posttrained, assess: Callable[[Design], Posttrained]
 ) -> list[Fix]:
     """The fewest of some multiples of the devices that do; where only the budget is missed, more
     devices are not tried."""
     deadline = design.constraints.deadline_days
-    late = deadline is not None and found.days_high is not None and found.days_high > deadline
-    if found.plan is not None and not late:
+    late = deadline is not None and result.days_high is not None and result.days_high > deadline
+    if result.plan is not None and not late:
         return []
     for times in TIMES:
         devices = times * design.cluster.devices
@@ -140,11 +140,11 @@ def _open(design: Design, fields: list[str]) -> Change:
     return _set(design, f"leave {listed(fields)} open", dict.fromkeys(fields), _OWN)
 
 
-def changes(design: Design, found: Posttrained) -> Iterator[Change]:
+def changes(design: Design, result: Posttrained) -> Iterator[Change]:
     """Changes that may help, without more devices: what is pinned let go, smaller micro-batches,
     full recompute, shorter samples or rows, fewer weights that are trained or kept."""
     plan, job = design.plan, design.job
-    if found.plan is None:
+    if result.plan is None:
         if (plan.micro_batch or 1) > 1:
             yield _set(design, "micro-batches of 1", {"plan.micro_batch": 1}, _OWN)
         if plan.recompute not in (None, "full"):

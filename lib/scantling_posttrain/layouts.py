@@ -8,10 +8,12 @@ from math import ceil, exp
 from typing import TypeVar
 
 import numpy as np
+from scantling.base.columns import Array
 from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.catalogue.words import WeightSync
 from scantling.design.design import Design
+from scantling.physics.cases import Cases
 
 from .constants import Constants
 from .engine import COLOCATED, ON_ITS_OWN, engine_of
@@ -116,25 +118,8 @@ def layout_of(
     resident = float(states.weights + states.trained)
     away = colocated and resident + fraction * float(case.chip.usable_bytes) > trainer.capacity
     tp = np.array(sizes, float)
-    engine = engine_of(
-        case.shape,
-        case.chip,
-        devices=tp,
-        domain=case.link.domain,
-        narrow=r.narrow,
-        fraction=fraction,
-        flops=case.chip.bf16_flops * (2.0 if r.narrow < 2 else 1.0),
-    )
     replicas = np.floor(generate / tp)
-    drawn = Drawn(
-        samples=r.drawn / replicas,
-        per_prompt=float(r.samples),
-        prompt=r.prompt,
-        response=r.response,
-        longest=r.longest,
-        replicas=replicas,
-        spread=r.spread,
-    )
+    engine, drawn = rollout_engine(case, r, tp, fraction), samples_of(r, replicas)
     lag = r.lag if r.lag is not None else int(not colocated)
     path = r.sync or (WeightSync.IPC if colocated else WeightSync.BROADCAST)
     policy = Policy(
@@ -176,6 +161,32 @@ def layout_of(
     )
 
 
+def rollout_engine(case: Cases, r: Rollout, tp: Array, fraction: float) -> Engine:
+    """The engine of the trainer's model and chip, on each number of devices."""
+    return engine_of(
+        case.shape,
+        case.chip,
+        devices=tp,
+        domain=case.link.domain,
+        narrow=r.narrow,
+        fraction=fraction,
+        flops=case.chip.bf16_flops * (2.0 if r.narrow < 2 else 1.0),
+    )
+
+
+def samples_of(r: Rollout, replicas: Array) -> Drawn:
+    """What each replica draws in a step."""
+    return Drawn(
+        samples=r.drawn / replicas,
+        per_prompt=float(r.samples),
+        prompt=r.prompt,
+        response=r.response,
+        longest=r.longest,
+        replicas=replicas,
+        spread=r.spread,
+    )
+
+
 def row_of(columns: Columns, n: int, row: int) -> Columns:
     """One row of a record of columns of n."""
     values = {name: np.broadcast_to(column, n)[row] for name, column in vars(columns).items()}
@@ -193,7 +204,7 @@ def splits(devices: int, per_node: int, r: Rollout) -> Sequence[int]:
 
 def layouts(design: Design, r: Rollout, per_node: int, k: Constants) -> list[Layout]:
     """Every layout that holds the models, the fastest step first."""
-    found: list[Layout] = []
+    lawful: list[Layout] = []
     refusals: list[DesignError] = []
     for train, generate, colocated in divisions(design.cluster.devices, per_node, r):
         try:
@@ -202,10 +213,10 @@ def layouts(design: Design, r: Rollout, per_node: int, k: Constants) -> list[Lay
             refusals.append(refusal)
             continue
         if layout is not None:
-            found.append(layout)
-    if refusals and not found:
+            lawful.append(layout)
+    if refusals and not lawful:
         raise refusals[0]
-    return sorted(found, key=lambda one: one.step_s)
+    return sorted(lawful, key=lambda one: one.step_s)
 
 
 def divisions(devices: int, per_node: int, r: Rollout) -> list[tuple[int, int, bool]]:

@@ -85,16 +85,16 @@ def faster(design: Design) -> Posttrained:
     pins: dict[str, object] = {f"plan.{axis}": 1 for axis in ("tp", "pp", "cp", "ep")}
     pins["stack"] = loader()
     kinds = ["none"] if design.cluster.devices == 1 else ["none", "zero3"]
-    found: list[Posttrained] = []
+    results: list[Posttrained] = []
     refusals: list[DesignError] = []
     for kind in kinds:
         try:
-            found.append(planned(design, {**pins, "plan.sharding": kind}))
+            results.append(planned(design, {**pins, "plan.sharding": kind}))
         except DesignError as refusal:
             refusals.append(refusal)
-    if not found:
+    if not results:
         raise refusals[-1]
-    return min(found, key=lambda one: one.step_s or 0.0)
+    return min(results, key=lambda one: one.step_s or 0.0)
 
 
 def batches(micro: int, accumulated: int, method: Method) -> tuple[int, int]:

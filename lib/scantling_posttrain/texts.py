@@ -143,12 +143,12 @@ def tail_of(spread: float) -> str:
     return f"longer tail: spread of log lengths {spread:.2f}"
 
 
-def why_layout(best: Layout, found: Sequence[Layout], r: Rollout) -> Lines:
+def why_layout(best: Layout, ranked: Sequence[Layout], r: Rollout) -> Lines:
     """Why trainer and engine stand as they do."""
     times = best.phases
     among = (
-        f"the fastest of {len(found):,} layouts that hold"
-        if found[1:]
+        f"the fastest of {len(ranked):,} layouts that hold"
+        if ranked[1:]
         else "the only one tried that holds"
     )
     lines = [f"{layout_words(best)}: {among} both"]

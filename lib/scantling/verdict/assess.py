@@ -85,7 +85,7 @@ def assess_together(
         except DesignError as error:
             answers[i] = error
     firsts = iter(evaluate_together([pair for one in asked.values() for pair in one.plans]))
-    found: dict[int, tuple[Resolved, list[PhaseSearch]]] = {}
+    searched_designs: dict[int, tuple[Resolved, list[PhaseSearch]]] = {}
     for i, one in asked.items():
         own = [next(firsts) for _ in one.plans]
         try:
@@ -96,8 +96,8 @@ def assess_together(
         if isinstance(searches, Assessment):
             answers[i] = searches
         else:
-            found[i] = one.resolved, searches
-    for i, laid in zip(found, laid_out([*found.values()])):
+            searched_designs[i] = one.resolved, searches
+    for i, laid in zip(searched_designs, laid_out([*searched_designs.values()])):
         answers[i] = judged(laid, space)
     return [answers[i] for i in range(len(designs))]
 
@@ -147,17 +147,17 @@ def searched_phases(
     for i, phase in enumerate(resolved.phases):
         first = firsts[i] if firsts else None
         situation = situation_of(resolved, phase) if first is None else first.situation
-        found = searched_before(like, situation, i)
-        if found is None:
-            found = choose(situation, space, first=first, progress=progress)
-        if found is None:
+        search = searched_before(like, situation, i)
+        if search is None:
+            search = choose(situation, space, first=first, progress=progress)
+        if search is None:
             return Assessment(
                 design=resolved.design,
                 resolved=resolved,
                 verdict="impossible",
                 refusal=arithmetic(situation),
             )
-        searches.append(found)
+        searches.append(search)
     return searches
 
 
@@ -216,12 +216,12 @@ class LaidOut(NamedTuple):
     plainest: tuple[Chosen, ...]
 
 
-def laid_out(found: Iterable[tuple[Resolved, Sequence[PhaseSearch]]]) -> list[LaidOut]:
+def laid_out(searched_designs: Iterable[tuple[Resolved, Sequence[PhaseSearch]]]) -> list[LaidOut]:
     """Designs with their plans laid out, those of all in the same passes; of a phase that does not
     fit the leanest plan."""
     designs = []
     picks: list[Pick] = []
-    for resolved, searches in found:
+    for resolved, searches in searched_designs:
         rows = [search.best() if fits else None for search, fits in searches]
         plain = rows if None in rows else [search.simplest() for search, _ in searches]
         some = (rows,) if plain == rows else (rows, plain)
