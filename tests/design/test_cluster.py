@@ -366,3 +366,13 @@ def test_reducing_switches_say_what_they_change(fabric, said):
     )
     assert cluster.in_network_reduction == (fabric == "ib-ndr")
     assert said in next(a.why for a in assumed if a.field == "cluster.in_network_reduction")
+
+
+def test_devices_that_do_not_fill_a_node_have_what_stands_there():
+    """One H100 NVL beside 744 GB of host memory has all of it, not an eighth (LLaMA-Factory issue
+    6755); of a catalogue's node it is thought to have its share."""
+    c = build(accelerator="h100-nvl", devices=1, host_memory_gb=744)
+    assert (c.devices_per_node, c.nodes, c.host_memory_bytes) == (1, 1, 744 * GB)
+    whole, part = (build(accelerator="h100-sxm", devices=n) for n in (8, 2))
+    assert (part.devices_per_node, part.nodes) == (2, 1)
+    assert part.host_memory_bytes == whole.host_memory_bytes / 4

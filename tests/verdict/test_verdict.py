@@ -379,3 +379,16 @@ def test_the_verdict_is_one_sentence_that_says_why_and_what_is_idle():
     assert verdict_sentence(risk) == ("warn", "Feasible at risk, 2 devices idle", "deadline")
     none = {"verdict": "impossible", "error": "no", "limits": ["state: 1", "sum: 2", "leanest: 3"]}
     assert verdict_sentence(none).text == "Impossible: no; state: 1; sum: 2"
+
+
+def test_host_memory_that_deepspeeds_own_estimate_exceeds_is_named():
+    """DeepSpeed's estimate_zero3_model_states_mem_needs: 18 bytes a parameter x 1.5 with both
+    offloads on one device; 32.8B beside 744 GB of host memory were killed (LLaMA-Factory 6755)."""
+    text = (
+        "model: qwen2.5-32b\ncluster: {{accelerator: h100-nvl, devices: 1, host_memory_gb: {gb}}}\n"
+        "job: {{tokens: 50.0e6, seq_len: 2048, global_batch: 1, precision: bf16}}\nstack: deepspeed"
+        "\nplan: {{sharding: zero3, offload: optimizer+params, micro_batch: 1, recompute: full}}\n"
+    )
+    small, large = (assess(Design.from_yaml(text.format(gb=gb))) for gb in (744, 1000))
+    estimate = f"{27 * small.params / 1e9:.0f} GB (DeepSpeed's own estimate)"
+    assert [estimate in " ".join(limits(a)) for a in (small, large)] == [True, False]

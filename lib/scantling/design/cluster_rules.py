@@ -167,9 +167,13 @@ def _usual_fabric(new: Derived, node: Node | None) -> Fabric:
 
 
 def _devices_per_node(new: Derived, node: Node | None) -> int:
-    if node is None:
-        return new.take("devices_per_node", _PLAIN_DEVICES, _NO_NODE)
-    return new.take("devices_per_node", node.devices, f"node {node.id}")
+    """Devices in a node: the row's, or all that there are where these do not fill one. Whoever
+    has one device of eight says the memory, the disks and the price of what stands there."""
+    whole, why = (node.devices, f"node {node.id}") if node else (_PLAIN_DEVICES, _NO_NODE)
+    devices: int = new.stated["devices"]
+    if devices < whole:
+        return new.take("devices_per_node", devices, f"{why}: {devices} of its {whole}")
+    return new.take("devices_per_node", whole, why)
 
 
 def _network(

@@ -7,11 +7,11 @@ import numpy as np
 
 from ..base.show import bytes_per_s, percent, size
 from ..catalogue.published import ROOM, Best, best_published, beyond
-from ..catalogue.words import CP_TYPES
+from ..catalogue.words import CP_TYPES, Sharding
 from ..physics.cases import devices
 from ..physics.step import rates, step_time
 from ..plans.evaluate import skipped
-from ..plans.fit import disk_bytes_per_s, host_of, on_disk
+from ..plans.fit import HOST_SHARE, disk_bytes_per_s, host_of, on_disk
 from ..plans.laws import exchange_splits_heads
 from ..plans.plan_names import short
 from ..plans.space import SHORT_CHUNK
@@ -160,13 +160,28 @@ def offloaded(assessment: Assessment) -> Iterator[str]:
         why = ", since no plan that keeps it there has the headroom"
         if without or one.phase.pins.get("offload"):
             why = ""
-        place = "host memory holds all of it"
+        place = f"host memory holds all of it{_buffers_beside(one, state)}"
         if disk:
             place = (
                 f"host memory holds {size(state - disk)} of it, the other {size(disk)} go to "
                 f"NVMe, counted at {bytes_per_s(rate)} a device{WIDER}"
             )
         yield f"offload: {size(state)} of state per device is offloaded{why}; {place}{without}"
+
+
+def _buffers_beside(chosen: Chosen, state: float) -> str:
+    """A word where the buffers that a stack's own estimate adds to the state of ZeRO-3 would not
+    fit beside it. Published runs need both: 17.6 bytes a parameter while training, 23 to 25 with
+    loading and saving, where 18 are state."""
+    host = host_of(chosen.search.situation.resolved.cluster)
+    estimate = state * float(chosen.case.constants.memory.host_factor)
+    there = host.memory_bytes / HOST_SHARE
+    if chosen.plan["sharding"] != Sharding.ZERO3 or estimate <= there:
+        return ""
+    return (
+        f"; with the buffers of loading and saving it may take {size(estimate)} (DeepSpeed's own "
+        f"estimate), more than the {size(there)} that a device has there"
+    )
 
 
 def _activations_away(chosen: Chosen, waiting: float) -> str:
