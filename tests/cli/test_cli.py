@@ -412,6 +412,18 @@ def test_what_finds_no_room_is_left_out_whole(lines, monkeypatch):
         assert all(shown[i + 1].startswith("· ") for i in headings)
 
 
+def test_the_assumptions_that_decide_are_named_first(run, write):
+    """What `init` finds that days and dollars hang on most stands in the last line of a design; a
+    corpus's deduplication does not."""
+    design = (
+        "model: {size: 8e9}\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: 1e12}\n"
+    )
+    *_, line, _ = run("design", write(design)).stdout.splitlines()
+    names = re.findall(r"[a-z]+\.[a-z_]+", line)
+    assert names[:3] == ["job.precision", "job.seq_len", "job.global_batch"]
+    assert not any("corpus" in name for name in names)
+
+
 def test_a_title_never_contradicts_its_design():
     """ "`model: {size: 80e9, active: 3e9}` -> title "80B dense" while ep 16; `model: {hf_config}`
     -> title "model on 64 h100-sxm" (no file, no architecture)"."""

@@ -23,6 +23,19 @@ from ..verdict.verdicts import met
 from . import texts
 from .tables import DIM, LABEL, NAME, TONES, Look, bare, figures, named_line, print_rows
 
+# fields that days and dollars hang on most where they are assumed, the weightiest first
+DECIDING = (
+    "accelerator",
+    "tokens",
+    "precision",
+    "seq_len",
+    "global_batch",
+    "usd_per_device_hour",
+    "scale_out",
+    "stack",
+    "effort",
+    "optimizer",
+)
 SAID = 0.001  # of a step, below which no faster plan is named
 _HEADLINE: tuple[FigureKey, ...] = (
     "likely.days",
@@ -311,10 +324,11 @@ def _step(result: Result) -> str:
 
 
 def _assumed_in_short(result: Result, width: int) -> list[Text]:
-    """How many inputs were assumed, those of the job by name, where to read on."""
+    """How many inputs were assumed, the weightiest by name, where to read on."""
     assumed = result["assumed"]
-    leading = [a for a in assumed if a["field"].startswith(("job", "prices.usd_per_device"))]
-    names = ", ".join(f"{a['field']} {value_text(a['value'])}" for a in leading)
+    by_name = [(a["field"].rpartition(".")[2], a) for a in assumed]
+    heavy = [a for name in DECIDING for own, a in by_name if own == name]
+    names = ", ".join(f"{a['field']} {value_text(a['value'])}" for a in heavy)
     lines = ("", texts.assumed(len(assumed), names), texts.MORE)
     clipped = (_clipped(Line(Text(plain(line, 1000), style="dim")), width, 1) for line in lines)
     return [line.text for line in clipped]
