@@ -152,7 +152,7 @@ def offloaded(assessment: Assessment) -> Iterator[str]:
         waiting = float(one.memory.away)
         if one.fits and waiting > 0:
             yield _activations_away(one, waiting)
-        state = one.memory.host - waiting
+        state = float(one.memory.host) - waiting
         if not one.fits or state <= 1.0:
             continue
         disk = to_disk(one)
