@@ -315,6 +315,16 @@ _SPOT_FIRST = re.compile(
 _TWICE = re.compile(
     r"\btwice\s+(?=(?:an?|per|each|every)\s+(?:hour|day|week|month)\b)", re.IGNORECASE
 )
+# an hourly price whose unit is said behind the second: A100 at 1.2 or H100 at 2.3 per hour
+_PRICE_ONCE = re.compile(
+    r"((?:at|for|@)\s*\$?\d{1,2}(?:\.\d+)?)(?=,?\s+(?:or|vs\.?|versus|against)\s+[^,;?]{2,40}(?:at|for|@)\s*\$?\d{1,2}(?:\.\d+)?\s*(?:/|per|an)\s*(?:hour|hr|h)\b)",
+    re.IGNORECASE,
+)
+_OFF_BEFORE = re.compile(
+    r"(?<!\bwe\s)(?<!\bi\s)\b(?:(?:turn|switch)(?:ed|ing)?\s+off|disabl(?:e|ed|ing))\s+(?:the\s+)?"
+    r"(?=(?:activation|gradient|recompute|recomputation|off-?load|compile|torch|fp8|tp|pp|pipeline|tensor)\b)",
+    re.IGNORECASE,
+)
 _NO_APOSTROPHE = re.compile(
     r"\b(do|does|did|ca|wo|is|are|was|has|have|should|would|could|must)nt\b", re.IGNORECASE
 )
@@ -352,6 +362,7 @@ def normalised(text: str) -> str:
     text = _VS_EVERY.sub(r"\1 ", _EVERY_ONE.sub(r"\1 1", text))
     text = _INSTEAD.sub(r"\1\3 instead of \2\3", _RACK.sub(r"NVL\1", text))
     text = _RATIOS.sub(r"\1 \4 \2 \3 \4", text)
+    text = _OFF_BEFORE.sub("no ", _PRICE_ONCE.sub(r"\1 per hour", text))
     text = _NO_APOSTROPHE.sub(r"\1n't", text)
     text = _SPOT_FIRST.sub(r"\g<chip> \g<spot>", _TWICE.sub("2 times ", _LACKS.sub("no ", text)))
     text = _FORM_FIRST.sub(r"\g<nodes>\g<chip> \g<form>", text)
@@ -591,7 +602,7 @@ _SUPPOSES = re.compile(
 )
 _BETTER = re.compile(
     r"\b(?:better|worse|faster|slower|quicker|cheaper|dearer|more\s+(?:expensive|efficient)|replac(?:e|ed|es|ing)|swap\w*|switch(?:ing|ed)?"
-    r"|(?:up|down)grad(?:e|ed|ing)|worth|outperforms?|beats?|hurts?|pays?\s+off|compared|than|instead|rather)\b",
+    r"|as\s+(?:slow|fast|cheap|expensive|good)|(?:up|down)grad(?:e|ed|ing)|worth|outperforms?|beats?|hurts?|pays?\s+off|compared|than|instead|rather)\b",
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(r"\s+(?:i|we|it|this|that|there|you|they)\b", re.IGNORECASE)

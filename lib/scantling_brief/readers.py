@@ -244,6 +244,15 @@ def seconds(match: Match) -> float:
     return _in_units(match, SECONDS, "v_u")
 
 
+def seconds_of(group: str) -> Reader:
+    """A span of one group in seconds."""
+    return lambda match: (
+        float(match.text(group)) * SECONDS[match.text(f"{group}_u").lower()]
+        if match.text(group)
+        else None
+    )
+
+
 def every(match: Match) -> float:
     """Seconds between two of so many in a span."""
     return float(f"{SECONDS[match.text('v_u').lower()] / match.plain():.12g}")

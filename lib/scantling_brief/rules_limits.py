@@ -38,6 +38,7 @@ from .readers import (
     plain,
     ratio,
     seconds,
+    seconds_of,
     share,
     slower,
     whole,
@@ -56,7 +57,7 @@ _CHECKS = (
 _MANY = r"(?:several|a\s+few|few|some|a\s+couple\s+of|many)"
 _PER = r"(?:/|per|an?|each|every)\s*(?P<v_u>hour|day|week|month)"
 _BREAKS = (
-    r"(?:(?:fail|crash|hang|di|break|go(?:es)?\s+down|falls?\s+over|restart|stop)(?:e?s|ed|ing)?"
+    r"(?:(?:fail|crash|hang|die?|break|go(?:es)?\s+down|falls?\s+over|restart|stop)(?:e?s|ed|ing)?"
     r"|is\s+lost)"
 )
 _LOSES = (
@@ -173,6 +174,7 @@ LIMITS = (
     ),
     *sets(
         {"mtbf_s": every},
+        rf"(?P<v>\d+(?:\.\d+)?)\s+(?:{GROUP}|{DEVICE_NOUN})\s+{_BREAKS}\s*{_PER}",
         rf"(?:(?:our|the|job|run|training|it|we)\s+)*{_BREAKS}{_ABOUT}\s+(?P<v>\d+(?:\.\d+)?)\s*(?:times|x)\s*"
         r"(?:/|per|an?|each|every|this|(?:in\s+)?(?:the\s+)?(?:last|past))\s*(?P<v_u>hour|day|week|month)",
         rf"{_LOSES}\s+(?P<v>\d+(?:\.\d+)?)\s+(?:{GROUP}|{DEVICE_NOUN})\s*{_PER}",
@@ -227,7 +229,7 @@ LIMITS = (
     *sets(
         {"constraints.deadline_days": days},
         r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>days?|weeks?|months?)(?!\s*(?:/|per\b|a\s+(?:week|month|year)))",
-        r"(?P<v>\d+)(?P<v_u>d)(?!\s*(?:-|parallel|hybrid|torus|mesh|model|plan|layout))",
+        r"(?P<v>\d+)\s?(?P<v_u>d)(?!\s*(?:-|parallel|hybrid|torus|mesh|model|plan|layout))",
         why="a time alone is the deadline",
     ),
     *sets(
@@ -649,6 +651,11 @@ LIMITS = (
             r"(?:\s+nodes)?"
         ),
         r"(?P<v>\d+)\s+nodes?\s+(?:as\s+|of\s+)?(?:hot[\s-]|cold[\s-]|warm[\s-])?spares?",
+    ),
+    *sets(
+        {"checkpoint.interval_s": seconds_of("i"), "reliability.checkpoint_stall_s": seconds},
+        rf"(?:{CHECKPOINT}|save)\s+every\s+{time_in('i')}\s*[,(]?\s*(?:each\s+|that\s+|which\s+|and\s+)*(?:cost(?:s|ing)?|stall(?:s|ing)?)\s+(?:us\s+)?"
+        rf"{time_in('v')}(?:\s+each)?\)?",
     ),
     *asks(
         "does training stand still meanwhile (reliability.checkpoint_stall_s), or go on "

@@ -61,6 +61,8 @@ _IF_USED = r"if\s+(?:we|i)\s+(?:use|used|enable|enabled|turn(?:ed)?\s+on|had)"
 # with something or without it: the setting stands before these words, or behind them
 _WORTH_BEFORE = (
     r"(?:be\s+|really\s+|still\s+|even\s+)*worth(?:\s+(?:it|while|the\s+\w+|having|paying\s+for|doing|trying))?",
+    r"(?:an?\s+)?over-?kill(?:\s+(?:for|on))?",
+    r"do\s+to(?=\s+(?:an?|the|our|my|this|that|it|\d)\b)",
     r"(?:help|hurt|pay(?:\s+(?:off|back))?|matter|make\s+(?:(?:any\s+|much\s+|a\s+)?(?:sense|difference)))"
     r"(?:\s+(?:us|here|much|at\s+all|anything|a\s+lot))*",
     r"(?:shorten|speed\s+up|accelerate|cheapen)\s+(?:it|things|this|that|the\s+\w+|us)(?:\s+up)?",
@@ -399,7 +401,9 @@ QUESTIONS = (
         r"how\s+much\s+(?:time|compute|work|goodput|progress|uptime)\s+(?:do|will|would|could|did|is)\s+(?:(?:i|we)\s+)?(?:wasted?|loo?se|lost)"
         r"(?:\s+(?:per|at\s+(?:a|each)|with\s+each)\s+(?:failure|crash|restart|interruption))?",
         r"effective\s+(?:training\s+)?time(?:\s+(?:share|ratio|fraction))?(?=\s*\?)",
-        rf"(?:{CHECKPOINT}\s+)?too\s+(?:often|rarely|rare|seldom|infrequent(?:ly)?|frequent(?:ly)?)(?=\s*\?)",
+        rf"(?:{CHECKPOINT}\s+)?too\s+(?:often|rarely|rare|seldom|infrequent(?:ly)?|frequent(?:ly)?)(?=\s*\?|\s+(?:with|for|at|if|on|given)\b)",
+        r"(?:what|which|how\s+(?:much|large\s+a))\s+(?:fraction|share|part|percentage|percent)\s+(?:of\s+)?(?:the\s+|our\s+)?(?:(?:gpu\s+)?time|run|compute)?"
+        r"(?:\s+(?:is|are|do|will|would|goes|we|be|to))*\s+(?:lost|lose|wasted?|failures)",
         (
             r"(?:what|which)(?:\s+is\s+the|\s+will\s+be\s+the)?\s+(?:expected\s+)?(?:(?:uptime|availability)(?:\s*/\s*goodput)?|goodput(?:\s*/\s*uptime)?"
             r"|ettr|failure\s+rate)(?:\s+(?:should|can|do)\s+(?:i|we)\s+expect)?"
@@ -450,6 +454,8 @@ QUESTIONS = (
         rf"(?:what|which)\s+{_AXIS}(?=\s*(?:[?.,;]|$)|\s+(?:should|do|is|to|would)\b)(?:\s+(?:should|do|is|to|would)(?:\s+(?:i|we|best|use|be|pick))*)?",
         rf"how\s+to\s+(?:set|choose|pick|configure|select)\s+(?:the\s+)?{_AXIS}(?:\s*[/,]\s*{_AXIS})*",
         rf"(?:what|which)\s+(?:mbs|micro[\s-]?batch|ga|grad(?:ient)?\s+accum\w*|{_AXIS})(?:\s*[/,]\s*(?:mbs|ga|{_AXIS}))+",
+        rf"(?:is|are|would|does)\s+{_AXIS}(?:\s+across\s+(?:the\s+)?nodes)?(?:\s+(?:be|ever|really|an?|any))*\s+"
+        r"(?:good|bad|sensible|okay|ok|wise|make\s+sense|needed|necessary)(?:\s+idea)?",
         r"recommend(?:ed)?\s+(?:an?\s+|the\s+)?(?:parallelism|plan|layout|config\w*|sharding|parallel\s+\w+)",
         r"(?:pipeline|tensor|data|expert|context)(?:\s+parallel(?:ism)?)?\s+(?:or|vs\.?|versus)\s+(?:pipeline|tensor|data|expert|context)"
         r"\s+parallel(?:ism)?(?:\s+across\s+nodes)?",
@@ -487,6 +493,7 @@ QUESTIONS = (
         Topic.DESIGN,
         r"how\s+many\s+tokens(?=\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))",
         r"how\s+many\s+tokens\s+(?:fit|go\s+through|get\s+done)",
+        r"how\s+many\s+tokens\s*(?:/|per|an?|each)\s*(?:second|hour|day|week|month)",
         r"(?:the\s+)?(?:co2|carbon|emissions?)(?:\s+(?:footprint|emissions?))?",
         rf"how\s+many\s+tokens\s+(?:do|can|could|will|would)\s+{_WE}\s+(?:get|process|see|push|manage|fit|afford|buy|pay\s+for"
         r"|finish|crunch|burn|squeeze)(?:\s+(?:through|in|done|out))*",
@@ -499,6 +506,7 @@ QUESTIONS = (
             r"|power|energy|electricity|compute))?(?:\s+(?:per|a)\s+(?:gpu"
             r"|device))?(?:\s+(?:will|would|does|do|is|must|should|did)\s+(?:it|this|that|we"
             r"|i|the\s+run|training)?)?(?:\s+(?:take|cost|run|need|be|last|use))?"
+            r"(?:\s+(?:per|for\s+(?:an?|one|each))\s+(?:step|epoch|iteration|update))?"
         ),
         (
             r"how\s+many\s+(?:(?:de|of)\s+)?(?:days|weeks|hours|months|dollars)(?:\s+(?:will|would|does"

@@ -323,3 +323,55 @@ def test_hybrid_beside_a_named_hybrid_says_nothing_more_and_alone_it_decides():
 )
 def test_questions_that_sound_alike(line, command):
     assert _command(line) == command
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("GRPO with a 7B on 16 H100, how long per step?", "design FILE"),
+        ("pretraining a 1B on a single H100 - how many tokens per day?", "design FILE"),
+        ("is TP across nodes ever a good idea for 405B on 1,024 H100?", "search FILE"),
+        ("is 1 checkpoint per hour too rare with MTBF 4h? 70B on 512 H100", "goodput FILE"),
+        ("70B on 512 H100, MTBF 6 h, what fraction of time is lost?", "goodput FILE"),
+        (
+            "what would 2:1 oversubscription do to a 405B on 8,192 H100?",
+            "sweep FILE cluster.oversubscription=2,1",
+        ),
+        (
+            "70B on 512 H100: is the A100 twice as slow?",
+            "sweep FILE cluster.accelerator=h100-sxm,a100-80-sxm",
+        ),
+        (
+            "13B, what's cheaper, A100 at 1.2 or H100 at 2.3 per hour?",
+            "sweep FILE cluster.accelerator=a100-80-sxm,h100-sxm"
+            " prices.usd_per_device_hour=1.2,2.3 --together",
+        ),
+    ],
+)
+def test_questions_in_a_colleagues_words(line, command):
+    assert _command(line) == command
+
+
+def test_a_save_that_costs_stalls_and_one_that_takes_may_not():
+    fields = _fields("checkpoint every 20 minutes costing 40 s")
+    assert fields["checkpoint.interval_s"] == 1200
+    assert fields["reliability.checkpoint_stall_s"] == 40
+    assert read_brief(LINE + "checkpoint every 20 minutes, saving takes 40 s").unread
+
+
+def test_nodes_that_die_are_counted_by_the_span_and_are_not_the_machine():
+    fields = read_brief("5 nodes die per week on our 1,000 node H100 cluster, 405B").fields
+    assert fields["cluster.devices"] == 8000
+    rate = fields["reliability.failures_per_1000_node_days"]
+    assert rate == pytest.approx(5 / 7, rel=1e-3)
+
+
+def test_what_is_turned_off_is_left_out_and_a_machine_that_turns_off_is_none():
+    assert _fields("turn off recompute")["plan.recompute"] == "none"
+    assert read_brief(LINE + "nodes turn off every night").unread
+    assert read_brief("should we turn off recompute? 70B on 256 MI300X").unread
+
+
+def test_days_by_their_letter_are_no_dimensions():
+    assert _fields("90 d ok?")["constraints.deadline_days"] == 90
+    assert "constraints.deadline_days" not in read_brief(LINE + "3d parallelism").fields
