@@ -10,7 +10,7 @@ from scantling.verdict.result import Result
 
 from ... import quantity_texts
 from ...charts.figure import Figure
-from ...charts.page_parts import Part
+from ...charts.page_parts import Box, Part
 from .. import boxes, headline
 from ..legend import Facts
 from ..page_table import Table, record_text
@@ -30,6 +30,11 @@ class Methods(Enum):
     PRETRAINING = "train from the start"
     TUNING = "tune a trained model"
     ALL = "all"
+
+
+def table_card(table: Table, *below: Part, see: str) -> Box:
+    """A table in its card, with one sentence on what to see there, and what stands below it."""
+    return boxes.card(table.label, table, *below, see=see)
 
 
 class Panel(Pane):

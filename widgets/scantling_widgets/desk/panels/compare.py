@@ -16,7 +16,7 @@ from ...quantity_texts import withheld
 from .. import boxes, headline, panel_tables
 from ..page_table import Heading, Row, Table, cell
 from ..session import Kept
-from .base import Panel
+from .base import Panel, table_card
 
 _MARKS = {"": "", "better": "good", "worse": "bad"}
 # the figures by which designs are compared
@@ -59,16 +59,10 @@ class Compare(Panel):
         return [
             boxes.row(self.keep, self.reference, self.take, self.forget),
             self.hint,
-            boxes.card(
-                self.numbers.label,
-                self.numbers,
-                see="A difference inside the bands of both is no reason to choose.",
+            table_card(
+                self.numbers, see="A difference inside the bands of both is no reason to choose."
             ),
-            boxes.card(
-                self.fields.label,
-                self.fields,
-                see="What was changed to come from one to the other.",
-            ),
+            table_card(self.fields, see="What was changed to come from one to the other."),
             self.notes,
         ]
 

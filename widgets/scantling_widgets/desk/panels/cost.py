@@ -12,7 +12,7 @@ from .. import boxes, headline, panel_tables, studies
 from ..background import Job
 from ..page_table import Row, cell
 from ..session import Moment
-from .base import Panel
+from .base import Panel, table_card
 from .reliability import numbers
 
 _CARBON = "cost.carbon_kg"
@@ -48,14 +48,11 @@ class Cost(Panel):
                     see="Along the lower left edge more devices buy days with dollars; a point "
                     "above it is dearer than it need be.",
                 ),
-                boxes.card(
-                    self.bill.label,
-                    self.bill,
-                    see="What the dollars are made of; each number opens to its formula.",
+                table_card(
+                    self.bill, see="What the dollars are made of; each number opens to its formula."
                 ),
             ),
-            boxes.card(
-                self.sweep.label,
+            table_card(
                 self.sweep,
                 see="Where MFU falls from one row to the next the batch no longer divides, or the "
                 "network takes over.",

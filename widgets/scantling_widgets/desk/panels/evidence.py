@@ -13,7 +13,7 @@ from ...charts.page_parts import Part
 from ...quantity_texts import named
 from .. import boxes, panel_tables
 from ..page_table import Cell
-from .base import Panel
+from .base import Panel, table_card
 
 
 class Evidence(Panel):
@@ -34,18 +34,11 @@ class Evidence(Panel):
                 self.chart,
                 see="Whether published runs like this one lie inside the band.",
             ),
-            boxes.card(
-                self.runs.label,
-                self.runs,
-                see="What others measured, and what this kit says of the same run.",
+            table_card(
+                self.runs, see="What others measured, and what this kit says of the same run."
             ),
-            boxes.card(
-                self.avoid.label,
-                self.avoid,
-                see="Choices near this design that look harmless and are not.",
-            ),
-            boxes.card(
-                self.assumed.label,
+            table_card(self.avoid, see="Choices near this design that look harmless and are not."),
+            table_card(
                 self.assumed,
                 see="State the ones that you know: each takes a guess out of the result.",
             ),

@@ -13,7 +13,7 @@ from ...charts.network import VIEWS, drawn, facts, matrix, nodes, site, traffic
 from ...charts.page_parts import Drop, Part
 from .. import boxes, panel_tables
 from ..legend import Facts
-from .base import Panel
+from .base import Panel, table_card
 
 _EDGES = {
     "domains": "between scale-up domains",
@@ -61,13 +61,11 @@ class Network(Panel):
                     see="Which replicas share a building and a power feed, and so fail together.",
                 ),
             ),
-            boxes.card(
-                self.table.label,
+            table_card(
                 self.table,
                 see="Exposed is what the step waits for; a volume that is hidden costs nothing.",
             ),
-            boxes.card(
-                self.edges.label,
+            table_card(
                 self.edges,
                 see="An edge that is busy for more than half of the step becomes the limit when "
                 "the cluster grows.",
@@ -91,16 +89,11 @@ class Network(Panel):
                     see="Each axis with what it costs to move it by one step.",
                 ),
             ),
-            boxes.card(
-                self.others.label,
+            table_card(
                 self.others,
                 see="Whether a cheaper fabric would lengthen the step, and by how much.",
             ),
-            boxes.card(
-                self.settings.label,
-                self.settings,
-                see="What to hand to whoever configures the switches.",
-            ),
+            table_card(self.settings, see="What to hand to whoever configures the switches."),
         ]
 
     def draw(self) -> None:

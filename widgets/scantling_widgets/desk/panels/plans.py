@@ -10,7 +10,7 @@ from ...charts.plans import candidates
 from ...quantity_texts import in_text
 from .. import boxes, panel_tables
 from ..page_table import cell
-from .base import Panel
+from .base import Panel, table_card
 
 _LISTED = 50  # the picture beside the table shows them all
 # left out where all plans have the same
@@ -31,8 +31,7 @@ class Plans(Panel):
         self.chart = candidates.live()
         self.chart.on_pick(self._pick)
         return [
-            boxes.card(
-                self.table.label,
+            table_card(
                 self.table,
                 see="How little the next plans are slower, and what they free: a plan that is 1 % "
                 "slower with 20 % more memory left is the one to start with.",

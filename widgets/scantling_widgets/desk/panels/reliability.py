@@ -14,7 +14,7 @@ from ...charts.page_parts import Part
 from .. import boxes, panel_tables
 from ..legend import Facts
 from ..page_table import Cell, cell
-from .base import Panel
+from .base import Panel, table_card
 
 _PARTS = ("domains", "risks", "recovery")
 
@@ -53,8 +53,7 @@ class Reliability(Panel):
                     see="How many spares it takes until waiting for a node is rare.",
                 ),
             ),
-            boxes.card(
-                self.domains.label,
+            table_card(
                 self.domains,
                 self.advice,
                 see="Events times loss is what a domain costs over the run: the first rows decide.",
@@ -65,19 +64,16 @@ class Reliability(Panel):
                 see="How far each remedy carries as the cluster grows; each rung needs those "
                 "below it.",
             ),
-            boxes.card(
-                self.rungs.label,
+            table_card(
                 self.rungs,
                 self.half,
                 see="The goodput that is left with each remedy, at this size and at larger ones.",
             ),
-            boxes.card(
-                self.starts.label,
+            table_card(
                 self.starts,
                 see="Every restart pays this: the largest column is where minutes are won.",
             ),
-            boxes.card(
-                self.elastic.label,
+            table_card(
                 self.elastic,
                 see="How long a repair must take before going on with fewer replicas is better "
                 "than waiting.",
@@ -88,11 +84,7 @@ class Reliability(Panel):
                 self.harmless,
                 see="The three first rows are worth an owner before the run starts.",
             ),
-            boxes.card(
-                self.table.label,
-                self.table,
-                see="The rates and times that all of the above follows from.",
-            ),
+            table_card(self.table, see="The rates and times that all of the above follows from."),
         ]
 
     def draw(self) -> None:

@@ -12,7 +12,7 @@ from ...charts.roofline import kernels, links
 from .. import boxes, panel_tables
 from ..legend import Key, entry
 from ..page_table import record_text
-from .base import Panel
+from .base import Panel, table_card
 
 
 class Roofline(Panel):
@@ -43,14 +43,10 @@ class Roofline(Panel):
                     "arithmetic can hide what is sent.",
                 ),
             ),
-            boxes.card(
-                self.table.label,
-                self.table,
-                see="Where the time of the fullest stage goes, the longest first.",
+            table_card(
+                self.table, see="Where the time of the fullest stage goes, the longest first."
             ),
-            boxes.card(
-                self.axes.label, self.axes, see="How much arithmetic each byte on a link pays for."
-            ),
+            table_card(self.axes, see="How much arithmetic each byte on a link pays for."),
         ]
 
     def draw(self) -> None:
