@@ -33,11 +33,9 @@ from .inputs import Notes, Rollout, Samples, adapters_of, rollout_of, samples_of
 from .layouts import Layout, layouts, trainer_on, varied
 from .posttrained import EngineMemory, Fix, Other, Posttrained, RolloutRow, Varied
 from .trainer import BATCH, Trainer, loader, trainer_of, tuning_of, twin
-from .tuning import held, spent, trained_parameters
+from .tuning import Held, held, spent, trained_parameters
 
-LIVE = ("cost_usd", "cost_usd_low", "cost_usd_high")
 NOTABLY = 1.02  # times the best step, from which a habit is said to lose
-NO_MONEY: dict[str, Known] = dict.fromkeys(LIVE)
 
 
 def posttrain(design: Design | str | Path | Mapping[str, Any]) -> Posttrained:
@@ -94,12 +92,21 @@ class Run(NamedTuple):
     trained: float  # parameters
 
 
+class Estimate(NamedTuple):
+    """A figure of the run with both ends of its interval, None where the design names no end or
+    nobody has priced it."""
+
+    likely: Known = None
+    low: Known = None
+    high: Known = None
+
+
 class Whole(NamedTuple):
     """The run with its failures, and what it costs."""
 
     endurance: Endurance
-    days: tuple[Known, Known, Known]  # likely, low, high
-    cost: dict[str, Known]
+    days: Estimate = Estimate()
+    cost_usd: Estimate = Estimate()
 
 
 def whole(design: Design, resolved: Resolved, run: Run, state_bytes: float) -> Whole:
@@ -118,7 +125,7 @@ def whole(design: Design, resolved: Resolved, run: Run, state_bytes: float) -> W
         recovers=stack(own.stack or GENERIC).recovers,
     )
     if run.steps is None:
-        return Whole(lived, (None, None, None), NO_MONEY)
+        return Whole(lived)
     goodput = float(np.ravel(lived.goodput)[0])
     days = [run.steps * step / goodput / DAY_S for step in (run.step_s, run.low_s, run.high_s)]
     spares = float(np.ravel(lived.spares)[0]) * own.cluster.devices_per_node
@@ -133,12 +140,8 @@ def whole(design: Design, resolved: Resolved, run: Run, state_bytes: float) -> W
         for each in days
     ]
     mid, low, high = costs
-    money: dict[str, Known] = {
-        "cost_usd": known(mid.cost_usd),
-        "cost_usd_low": known(low.cost_usd_low),
-        "cost_usd_high": known(high.cost_usd_high),
-    }
-    return Whole(lived, (days[0], days[1], days[2]), money)
+    cost_usd = Estimate(known(mid.cost_usd), known(low.cost_usd_low), known(high.cost_usd_high))
+    return Whole(lived, Estimate(*days), cost_usd)
 
 
 def prepare_whole(design: Design, trainer: Resolved) -> Resolved:
@@ -252,7 +255,7 @@ def tuning_sensitivity(
     where these are padded."""
     case = trainer.case(row)
     base = trainer.spent(row, k).total
-    varied = []
+    changes = []
     for factor in (0.5, 2.0):
         slots = samples.slots * factor
         longer = replace(case, job=replace(case.job, seq_len=slots))
@@ -263,8 +266,8 @@ def tuning_sensitivity(
             change, step = texts.rows_of(slots, factor), step / factor
         else:
             change = texts.change_of("padded sample", slots)
-        varied.append(Varied(change=change, step_s=step, share=step / (known(base) or 1.0) - 1))
-    return tuple(varied)
+        changes.append(Varied(change=change, step_s=step, share=step / (known(base) or 1.0) - 1))
+    return tuple(changes)
 
 
 def tuning_others(trainer: Trainer, row: int, k: Constants) -> tuple[Other, ...]:
@@ -416,10 +419,9 @@ def answer(
 ) -> Posttrained:
     """The record of one plan."""
     memory, parts = trainer.held(row, k), trainer.spent(row, k)
-    total = known(memory.total) or 0.0
     lived = whole(design, trainer.resolved, run, known(memory.trained) or 0.0)
-    days, low, high = lived.days
-    verdict, missed = judged(design, days, high, lived.cost["cost_usd"])
+    days, cost = lived.days, lived.cost_usd
+    verdict, missed = judged(design, days.likely, days.high, cost.likely)
     notes.assumed += [one for one in trainer.resolved.assumed if not one.field.startswith(OF_TWIN)]
     end = lived.endurance
     return Posttrained(
@@ -440,22 +442,15 @@ def answer(
         phases_s=phases,
         rollout=rollout,
         tokens_per_s_per_device=tokens / run.step_s / design.cluster.devices,
-        memory_bytes={
-            "weights": known(memory.weights) or 0.0,
-            "trained": known(memory.trained) or 0.0,
-            "activations": known(memory.activations) or 0.0,
-            "other": known(memory.other) or 0.0,
-            "total": total,
-            "capacity": trainer.capacity,
-        },
+        memory_bytes=memory_parts(memory, known(memory.total) or 0.0, trainer.capacity),
         oom_probability=trainer.chance(row),
         steps=run.steps,
-        days=days,
-        days_low=low,
-        days_high=high,
-        cost_usd=lived.cost["cost_usd"],
-        cost_usd_low=lived.cost["cost_usd_low"],
-        cost_usd_high=lived.cost["cost_usd_high"],
+        days=days.likely,
+        days_low=days.low,
+        days_high=days.high,
+        cost_usd=cost.likely,
+        cost_usd_low=cost.low,
+        cost_usd_high=cost.high,
         goodput=known(end.goodput),
         mtbf_s=known(end.mtbf_s),
         checkpoint_interval_s=known(end.checkpoint_interval_s),
@@ -472,6 +467,18 @@ def answer(
         resolved=trainer.resolved,
         core_constants=trainer.case(row).constants,
     )
+
+
+def memory_parts(memory: Held, total: float, capacity: float) -> dict[str, float]:
+    """Memory of a device by part, beside what it has. [bytes]"""
+    return {
+        "weights": known(memory.weights) or 0.0,
+        "trained": known(memory.trained) or 0.0,
+        "activations": known(memory.activations) or 0.0,
+        "other": known(memory.other) or 0.0,
+        "total": total,
+        "capacity": capacity,
+    }
 
 
 # of the trainer's own design: what the whole design says or has no use for
@@ -510,14 +517,7 @@ def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> 
         phases_s={},
         rollout=None,
         tokens_per_s_per_device=None,
-        memory_bytes={
-            "weights": known(memory.weights) or 0.0,
-            "trained": known(memory.trained) or 0.0,
-            "activations": known(memory.activations) or 0.0,
-            "other": known(memory.other) or 0.0,
-            "total": need,
-            "capacity": trainer.capacity,
-        },
+        memory_bytes=memory_parts(memory, need, trainer.capacity),
         oom_probability=1.0,
         steps=None,
         days=None,
