@@ -25,7 +25,7 @@ def of(
     why: str,
     source: str,
 ) -> Setting:
-    """One flag."""
+    """One flag, or one key of MaxText's configuration."""
     return Setting(
         framework="maxtext", since=SINCE, when=when, name=name, value=value, why=why, source=source
     )

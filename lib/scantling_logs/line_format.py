@@ -148,6 +148,11 @@ class LineFormat:
         return any(kind.names_step(line) for line in head.split("\n") for kind in self.lines)
 
 
+def begins(head: str, marks: tuple[tuple[str, ...], ...], opens: re.Pattern[str]) -> bool:
+    """Whether the head of a file has all words of a mark, and what only its framework writes."""
+    return marked(head, marks) and opens.search(head) is not None
+
+
 def marked(head: str, marks: tuple[tuple[str, ...], ...]) -> bool:
     """Whether a text holds all words of one of some marks."""
     return any(all(word in head for word in words) for words in marks)

@@ -13,6 +13,7 @@ from scantling.advise.comparison import compare as side_by_side
 from scantling.advise.diagnose import diagnose as likely_losses
 from scantling.advise.explanation import Explanation, explain as explained
 from scantling.advise.fixes import can_do, cheaper, fixes as nearest_fixes
+from scantling.api import planned
 from scantling.base.errors import DesignError, plain
 from scantling.base.json import clean
 from scantling.base.plugins import function
@@ -255,7 +256,7 @@ def diagnose(given: OfDesign, workspace: Workspace) -> Answered:
 
 def goodput(given: OfDesign, workspace: Workspace) -> Answered:
     """Failures, checkpoint interval, goodput and spares of a design."""
-    assessment = _planned(workspace.design(given.design))
+    assessment = planned(workspace.design(given.design))
     figures: Answered = {"name": assessment.resolved.name, "verdict": assessment.verdict}
     return figures | dict(function("goodput")(assessment))
 
@@ -263,7 +264,7 @@ def goodput(given: OfDesign, workspace: Workspace) -> Answered:
 def explain(given: Explain, workspace: Workspace) -> Answered:
     """What one figure of a design is made of: formula, values, source; without a key, why the plan
     is what it is."""
-    reply = explained(_planned(workspace.design(given.design)), given.key)
+    reply = explained(planned(workspace.design(given.design)), given.key)
     if isinstance(reply, Explanation):
         return asdict(reply)
     return {"why": list(reply)}
@@ -292,14 +293,6 @@ def kit(given: Kit, workspace: Workspace) -> Answered:
         "verdict": assessment.verdict,
         "plan": assessment.plan,
     }
-
-
-def _planned(design: Design) -> Assessment:
-    """The assessment of a design that some plan holds."""
-    assessment = assessed(design)
-    if not assessment.phases:
-        raise DesignError("design", assessment.verdict, problem="holds no plan: see its limits")
-    return assessment
 
 
 class Tool(NamedTuple):

@@ -12,6 +12,7 @@ from scantling.base.columns import Array, Column
 from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.physics.cases import Cases
+from scantling.runs.normalise import cell_of
 from scantling.runs.read import checked
 from scantling.runs.run_table import table_of_cells
 from scantling.runs.to_cases import to_runs
@@ -21,7 +22,7 @@ from .engine import COLOCATED, ON_ITS_OWN, engine_of
 from .names import model_id
 from .policy import BROADCAST, IPC, ROW_UNIT, Policy
 from .rollout import Drawn, Engine
-from .tuning_cases import Cells, number, precision_of, sharding_of, stack_of, text
+from .tuning_cases import Cells, number, precision_of, sharding_of, stack_of
 
 PROMPT = 130.0  # tokens of a question with its instruction, where none is printed (judgement)
 SHARE_OF_CAP = 0.2  # of the longest response that the mean one has, where none is printed,
@@ -212,22 +213,22 @@ def trainer_cells(row: Cells, sampling: Sampling, batches: Batches, k: Constants
         "id": row.get("id", ""),
         "model": model_id(row.get("model", "")),
         "accelerator": row.get("accelerator", ""),
-        "n_devices": text(sampling.train_devices),
-        "seq_len": text(round(sampling.packed)),
+        "n_devices": cell_of(sampling.train_devices),
+        "seq_len": cell_of(round(sampling.packed)),
         "precision": precision_of({"precision": row.get("precision_train", "")}),
-        "tp": text(batches.tp),
-        "pp": text(batches.pp),
-        "cp": text(batches.cp),
-        "ep": text(number(row, "train_ep", 1.0)),
+        "tp": cell_of(batches.tp),
+        "pp": cell_of(batches.pp),
+        "cp": cell_of(batches.cp),
+        "ep": cell_of(number(row, "train_ep", 1.0)),
         "sharding": sharding_of({"sharding": sharding}),
         "recompute": row.get("train_recompute", "") or usual_recompute,
-        "micro_batch": text(batches.micro_batch),
-        "global_batch_seqs": text(batches.slots),
+        "micro_batch": cell_of(batches.micro_batch),
+        "global_batch_seqs": cell_of(batches.slots),
         "stack": "torchtitan" if fsdp else stack_of(row).id,
         "half_states": "0",
         "offload": "none",
         "published": row.get("published", ""),
-        "document_tokens": text(round(sampling.mean * np.exp(k.length_spread**2))),
+        "document_tokens": cell_of(round(sampling.mean * np.exp(k.length_spread**2))),
         "ulysses_sp": ulysses_of(row),
     }
 

@@ -16,6 +16,7 @@ from scantling.base.columns import Array
 from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.physics.cases import Cases
+from scantling.runs.normalise import cell_of
 from scantling.runs.read import checked
 from scantling.runs.run_table import table_of_cells
 from scantling.runs.to_cases import to_runs
@@ -149,11 +150,6 @@ def precision_of(row: Cells) -> str:
 def packed(row: Cells) -> bool:
     """Whether samples are packed into full sequences, or all as long as one."""
     return row.get("packed", "").lower().startswith(("yes", "padded"))
-
-
-def text(value: float) -> str:
-    """A number as a cell; blank where there is none."""
-    return f"{value:.10g}" if value == value else ""
 
 
 class Row(NamedTuple):
@@ -320,16 +316,16 @@ def of_shape(row: Cells, facts: Facts, assumed: list[str]) -> dict[str, str]:
     dp = max(devices / (cp * tp * pp), 1.0)
     batch = number(row, "global_batch", micro * dp * number(row, "grad_accum", 1.0))
     return {
-        "n_devices": text(devices),
-        "seq_len": text(seq_len),
-        "tp": text(tp),
-        "pp": text(pp),
-        "vpp": text(number(row, "vpp")),
-        "cp": text(cp),
-        "ep": text(number(row, "ep", 1.0)),
+        "n_devices": cell_of(devices),
+        "seq_len": cell_of(seq_len),
+        "tp": cell_of(tp),
+        "pp": cell_of(pp),
+        "vpp": cell_of(number(row, "vpp")),
+        "cp": cell_of(cp),
+        "ep": cell_of(number(row, "ep", 1.0)),
         "sharding": facts.sharding or ("none" if devices == 1 else ""),
-        "micro_batch": text(micro),
-        "global_batch_seqs": text(batch),
+        "micro_batch": cell_of(micro),
+        "global_batch_seqs": cell_of(batch),
     }
 
 

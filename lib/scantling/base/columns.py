@@ -16,6 +16,11 @@ def some(column: Column) -> bool:
     return bool(column.any() if isinstance(column, np.ndarray) else column)
 
 
+def rows_of(value: Column, rows: Array) -> Column:
+    """Those rows of a column; a number is the same for all."""
+    return value[rows] if isinstance(value, np.ndarray) and value.ndim else value
+
+
 def among(column: Column, values: Collection[Any]) -> Array:
     """Where a column has one of a few values; of many `np.isin` is faster."""
     found: Array = (np.asarray(column)[..., None] == np.array([*values])).any(axis=-1)

@@ -48,7 +48,3 @@ class Mlstm(Recurrent):
     def scan_flops(self) -> Column:
         """2 C H (dk + dv) of the pairs in a chunk, and the state."""
         return 2 * self.chunk * self.heads * (self.k_dim + self.v_dim) + self.recurrence()
-
-    @property
-    def saved_width(self) -> Column:
-        return self.inputs + 2 * self.inner

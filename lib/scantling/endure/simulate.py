@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, rows_of
 from ..base.records import record
 from ..base.units import DAY_S
 from . import elastic
@@ -168,11 +168,6 @@ class State:
     def those(self, rows: Array) -> "State":
         """Some of the replicas."""
         return State(**{name: values[..., rows] for name, values in vars(self).items()})
-
-
-def rows_of(value: Column, rows: Array) -> Column:
-    """Those rows of a column; a number is the same for all."""
-    return value[rows] if isinstance(value, np.ndarray) and value.ndim else value
 
 
 class _Run:

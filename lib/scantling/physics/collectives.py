@@ -21,7 +21,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ..base.columns import Array, Column, some
+from ..base.columns import Array, Column, rows_of, some
 from ..base.records import Lines, Record, record, take
 from ..design.cluster import Cluster, NetworkMeasured
 from .wires import Link, Wires, link_of
@@ -148,11 +148,6 @@ class Formula(Protocol):
     all-reduce."""
 
     def __call__(self, message_bytes: Column, w: Wires, rounds: Column = ...) -> Column: ...
-
-
-def rows_of(value: Column, rows: Array) -> Column:
-    """Those rows of a column; a number is the same for all."""
-    return value[rows] if isinstance(value, np.ndarray) and value.ndim else value
 
 
 def once_per_run(formula: Formula) -> Formula:

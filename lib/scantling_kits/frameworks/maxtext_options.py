@@ -4,30 +4,15 @@ Sources, at e591f30: `v6e` is benchmarks/maxtext_trillium_model_configs.py (48 o
 files of src/maxtext/configs/gpu.
 """
 
-from collections.abc import Callable
-
 from scantling.catalogue.words import Precision
 
 from ..launch_plan import LaunchPlan
-from ..recipe_settings import Setting, Value, always
-from ..xla_flags import SINCE, dense_hungry, hungry, on_tpus
+from ..recipe_settings import Setting, always
+from ..xla_flags import dense_hungry, hungry, of, on_tpus
 
 TILE = 2048  # tokens of a tile of attention, at most
 SEGMENTS = 32  # documents of a packed sequence, at most
 SMALLEST_TILE = 128  # lanes of the vector unit
-
-
-def of(
-    when: Callable[[LaunchPlan], bool],
-    name: str,
-    value: Value | Callable[[LaunchPlan], Value],
-    why: str,
-    source: str,
-) -> Setting:
-    """One key."""
-    return Setting(
-        framework="maxtext", since=SINCE, when=when, name=name, value=value, why=why, source=source
-    )
 
 
 def tile(tokens: int) -> int:

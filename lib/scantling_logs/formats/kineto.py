@@ -5,7 +5,7 @@ that it marks, the machine that it names, the seconds of its kernels by part of 
 import re
 from array import array
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from scantling.physics.step import AXES
 
 from ..contents import Column, Contents, number
 from ..file_format import FileFormat
-from ..line_format import marked
+from ..line_format import begins
 from ..text import blocks
 
 MARKS = (('"traceEvents"',), ("ProfilerStep#",), ('"deviceProperties"',), ("jsonData/", "chakra"))
@@ -44,11 +44,6 @@ GROUPS = {
     "pp": re.compile(r"PIPELINE|mesh_pp|^pp"),
     "cp": re.compile(r"CONTEXT_PARALLEL|mesh_cp|^cp"),
 }
-
-
-def knows(head: str) -> bool:
-    """Whether the head of a file is of this format."""
-    return marked(head, MARKS) and OPENS.search(head) is not None
 
 
 def read(path: Path, log: Contents) -> None:
@@ -109,4 +104,9 @@ def covered(several: Iterable["array[float]"]) -> float:
     return float(np.sum(np.maximum(end[1:] - np.maximum(start[1:], reached[:-1]), 0))) / 1e6
 
 
-KINETO = FileFormat(name="kineto", framework="PyTorch profiler", knows=knows, read=read)
+KINETO = FileFormat(
+    name="kineto",
+    framework="PyTorch profiler",
+    knows=partial(begins, marks=MARKS, opens=OPENS),
+    read=read,
+)

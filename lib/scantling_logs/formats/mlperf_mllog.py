@@ -6,13 +6,14 @@ with a count of samples or tokens; those include evaluation.
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
 from ..contents import Column, Contents, number
 from ..file_format import FileFormat
-from ..line_format import marked
+from ..line_format import begins
 from ..step_rows import events
 
 MARKS = ((":::MLLOG {",),)
@@ -95,11 +96,6 @@ def devices_of(platform: str) -> int:
     return int(match[1]) if match else 0
 
 
-def knows(head: str) -> bool:
-    """Whether the head of a file is of this format."""
-    return marked(head, MARKS) and OPENS.search(head) is not None
-
-
 def read(path: Path, log: Contents) -> None:
     """What the log holds."""
     times: list[StepTime] = []
@@ -170,4 +166,9 @@ def count_per_step(settings: Mapping[str, str], last: Count) -> float:
     return 1.0 if last.unit == "step_num" else batch
 
 
-MLPERF_MLLOG = FileFormat(name="mlperf_mllog", framework="MLPerf training", knows=knows, read=read)
+MLPERF_MLLOG = FileFormat(
+    name="mlperf_mllog",
+    framework="MLPerf training",
+    knows=partial(begins, marks=MARKS, opens=OPENS),
+    read=read,
+)

@@ -1,11 +1,12 @@
 """Tables of nccl-tests and rccl-tests (GB/s), and of all_reduce_bench.py (Gbps)."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 from ..contents import Collective, Contents, number
 from ..file_format import FileFormat
-from ..line_format import marked
+from ..line_format import begins
 from ..text import lines
 
 MARKS = (("busbw", "algbw"), ("busbw", "Gbps"), ("# nccl-tests",))
@@ -25,11 +26,6 @@ TEST = re.compile(r"Collective test starting: (\w+)_perf|\b(\w+)_perf\b")
 MEMBERS = re.compile(r"\bnranks (\d+)\b")
 GBPS = re.compile(r"busbw: ([\d.]+)\s+Gbps")
 MOST = 100_000  # rows that are kept
-
-
-def knows(head: str) -> bool:
-    """Whether the head of a file is of this format."""
-    return marked(head, MARKS) and OPENS.search(head) is not None
 
 
 def read(path: Path, log: Contents) -> None:
@@ -65,4 +61,9 @@ def row_of(line: str, test: str) -> Collective | None:
     return Collective(test="all_reduce", bytes=None, busbw_gbytes_per_s=number(match[1]) / 8)
 
 
-NCCL_TESTS = FileFormat(name="nccl_tests", framework="nccl-tests", knows=knows, read=read)
+NCCL_TESTS = FileFormat(
+    name="nccl_tests",
+    framework="nccl-tests",
+    knows=partial(begins, marks=MARKS, opens=OPENS),
+    read=read,
+)

@@ -4,7 +4,6 @@ section by section; `batch` makes several."""
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from json import dumps
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +25,17 @@ from ..charts.evidence import evidence
 from ..charts.figure import Facts
 from ..charts.memory_step import memory, step
 from ..charts.network import traffic
-from ..charts.pictures import RESULT, Picture
+from ..charts.pictures import RESULT as RESULT, Picture
 from ..charts.plans import printed_tornado
 from ..charts.schedule import laid as layers
 from ..quantity_texts import label
 from .blocks import part_of_report
-from .order import ORDER, WHOLE
+from .document import Document
+from .order import ORDER as ORDER, WHOLE
 from .report_batch import run
 from .sections import SECTIONS
 from .sections.step import sensitivity
-from .sections.summary import REFUSAL, header
+from .sections.summary import REFUSAL as REFUSAL, header
 from .tuned_report import TunedReport
 from .view import Parts, View, plain
 
@@ -75,8 +75,8 @@ def _read(design: Any) -> Design:
     return Design.read(design)
 
 
-class Report:
-    """One design's report, part by part, for a notebook to show."""
+class Report(Document):
+    """The report of a design that trains from the start."""
 
     def __init__(
         self, design: Design, assessment: scantling.Assessment | None = None, full: bool = False
@@ -159,28 +159,6 @@ class Report:
         widest swing first."""
         inputs = stated_inputs(self.assessment)
         return tornado(self.assessment, self.moved_by, inputs, self.trials)
-
-    def html(self) -> str:
-        """All sections and pictures in the order of the notebook, without papermill and a
-        kernel."""
-        parts = []
-        for name in ("header", "refusal", *ORDER):
-            if name.endswith("-picture"):
-                picture = self.picture(name.removesuffix("-picture"))
-                parts.append(picture.figure() if picture else "")
-            else:
-                section = self.section(name)
-                parts.append(section.html if section else "")
-        return "\n".join(filter(None, parts))
-
-    def result(self) -> None:
-        """Hand the assessment over as data to the program that runs the notebook."""
-        from IPython.display import display
-
-        words = f"{self.data['name']}: {self.data['verdict']}"
-        if self.impossible:
-            words = dumps(REFUSAL)
-        display({RESULT: self.data, "text/plain": words}, raw=True)
 
 
 def of(design: Design, space: str = "default", full: bool = False) -> Report | TunedReport:

@@ -2,7 +2,6 @@
 trainer and rollout."""
 
 from collections.abc import Callable, Sequence
-from json import dumps
 
 from markupsafe import Markup
 from scantling.base.displayed import Html
@@ -21,7 +20,7 @@ from scantling_posttrain.texts import PARTS, PHASES
 
 from ..charts import pictures
 from ..charts.figure import Facts
-from ..charts.pictures import RESULT, Picture
+from ..charts.pictures import Picture
 from ..charts.sides import lengths, side_memory, sides
 from .blocks import (
     Block,
@@ -29,7 +28,6 @@ from .blocks import (
     Heading,
     Paragraph,
     Section,
-    Signature,
     Table,
     Tiles,
     columns,
@@ -38,27 +36,30 @@ from .blocks import (
     rows,
     strong,
 )
-from .order import ORDER
+from .document import Document
 from .phrases import sentence, upfirst, whole
 from .sections.evidence import given
-from .sections.summary import REFUSAL, decision, limits
+from .sections.summary import decision, limits, signing
 from .view import FRONT, headline, plain
 
 
-class TunedReport:
-    """One post-training design's report, part by part, for a notebook to show."""
+class TunedReport(Document):
+    """The report of a post-training design."""
 
     def __init__(self, result: Posttrained) -> None:
         self.result_of = result
         self.data: Facts = plain(result.as_dict())
+
+    @property
+    def impossible(self) -> bool:
+        return self.result_of.plan is None
 
     def section(self, name: str) -> Html | None:
         """One section as HTML; None where this design gives no reason for it."""
         if name == "header":
             return part_of_report(header(self.result_of))
         make = SECTIONS.get(name)
-        planned = self.result_of.plan is not None
-        if make is None or (planned == (name == "refusal") and name not in OF_BOTH):
+        if make is None or (self.impossible != (name == "refusal") and name not in OF_BOTH):
             return None
         section = make(self.result_of)
         return part_of_report(section.html()) if section else None
@@ -74,27 +75,6 @@ class TunedReport:
             case "sensitivity":
                 return pictures.draw(lengths, self.data, tuned)
         return None
-
-    def html(self) -> str:
-        """All sections and pictures in the order of the notebook."""
-        parts = []
-        for name in ("header", "refusal", *ORDER):
-            if name.endswith("-picture"):
-                picture = self.picture(name.removesuffix("-picture"))
-                parts.append(picture.figure() if picture else "")
-            else:
-                section = self.section(name)
-                parts.append(section.html if section else "")
-        return "\n".join(filter(None, parts))
-
-    def result(self) -> None:
-        """Hand the answer over as data to the program that runs the notebook."""
-        from IPython.display import display
-
-        words = f"{self.data.get('name')}: {self.data.get('verdict')}"
-        if self.result_of.plan is None:
-            words = dumps(REFUSAL)
-        display({RESULT: self.data, "text/plain": words}, raw=True)
 
 
 def header(t: Posttrained) -> Markup:
@@ -185,11 +165,6 @@ def brief(t: Posttrained) -> Section:
     short = [line(tempting(t, one.what), f": {one.cost}.") for one in t.others[:FRONT]]
     blocks = [*listed("Why", [sentence(text) for text in t.why]), *listed("To be avoided", short)]
     return Section(id="brief", blocks=blocks)
-
-
-def signing(t: Posttrained) -> Section:
-    """Where whoever decides signs."""
-    return Section(id="signing", blocks=[Signature()])
 
 
 def listed(title: str, items: Sequence[str]) -> list[Block]:

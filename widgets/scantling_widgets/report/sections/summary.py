@@ -12,6 +12,7 @@ from scantling.base.show import chance, days, params, share, usd, value_text
 from scantling.verdict.result import FixRow, LikelyRow, Narrowed, Result, figure
 from scantling.verdict.texts import cured, verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, met
+from scantling_posttrain.posttrained import Posttrained
 
 from ...quantity_texts import plan_text
 from ..blocks import (
@@ -407,6 +408,6 @@ def impact(risk: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def signing(view: View) -> Section:
+def signing(view: View | Posttrained) -> Section:
     """Where whoever decides signs."""
     return Section(id="signing", blocks=[Signature()])
