@@ -56,11 +56,6 @@ def decades(low: float, high: float) -> list[float]:
     ]
 
 
-def divisors(n: int) -> list[int]:
-    """The whole numbers that divide another."""
-    return [d for d in range(1, n + 1) if n % d == 0]
-
-
 class Option(TypedDict, total=False):
     """One of the values that a control offers, as it travels to the page."""
 

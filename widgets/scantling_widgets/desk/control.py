@@ -18,6 +18,7 @@ from scantling.design.fields import FieldFacts, Kind
 from scantling.design.file import inline
 from scantling.design.methods import method_of
 from scantling.design.resolved import Resolved
+from scantling.plans.enumerate import divisors
 
 from . import choices
 from .choices import Option, choice, ratio_text, with_value
@@ -358,7 +359,7 @@ class Pin(Control):
         """Ways to split along the axis that a design could take."""
         model, experts = design.model, design.model.experts
         if self.name == "ep":
-            return choices.divisors(experts or 1)
+            return [int(n) for n in divisors(experts or 1)]
         most = {
             "dp": design.cluster.devices,
             "etp": 64 if experts else 1,
