@@ -443,6 +443,10 @@ def _tokens(notes: Notes) -> None:
     if days is not None and days < SHORTEST_RUN_DAYS:
         path = "constraints.deadline_days"
         _leave_open(notes, path, "a time of the run, or of something else?", (path,))
+    elif days is not None and days > LONGEST_RUN_DAYS and "prices.owned.capex_usd" in fields:
+        _take_back(notes, "constraints.deadline_days")
+        words = notes.words["constraints.deadline_days"]
+        notes.set("prices.owned.years", days / 365, words, "written off over")
     elif days is not None and days > LONGEST_RUN_DAYS:
         _leave_open(notes, "constraints.deadline_days", _OF_WHAT)
     if "alike" in facts:

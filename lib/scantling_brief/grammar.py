@@ -225,6 +225,7 @@ def in_digits(text: str) -> str:
     text = re.sub(r"\bfat[\s-]trees?\b", "fat-tree", text, flags=re.IGNORECASE)
     text = _RECOMPUTE.sub(r"\1 \4 \2 \3 \4", text)
     text = _ONCE.sub("every 1 ", _ARROWS.sub(r"\1 versus ", _ARROW.sub(r"\1 versus ", text)))
+    text = _PRICE_FROM_TO.sub(r"at \1 per hour versus at \2 per hour", text)
     text = _SETTING_FROM_TO.sub(r"\g<of> \g<first>\g<unit> versus \g<of> \g<last>\g<unit>", text)
     text = _FROM_TO.sub(r"\g<first>\g<unit> versus \g<last>\g<unit>", text)
     text = _UNITS_BEFORE.sub(
@@ -272,6 +273,13 @@ _NEARLY = re.compile(
     r"[~≈]\s*(?=[$€£]?\d)|(?<!how\s)(?<!what\s)\b(?:about|around|roughly|approximately|approx\.?|circa|ca\.)\s+(?=[$€£]?\d)",
     re.IGNORECASE,
 )
+# an hourly price from one to another: H100s go from $2.20 to $2.80
+_PRICE_FROM_TO = re.compile(
+    r"(?:\b(?:go|goes|going|rises?|climbs?|drops?|falls?|moves?|changes?|(?:in|de)creases?)\s+)?(?:up\s+|down\s+)?\bfrom\s+"
+    r"(\$\d{1,2}(?:\.\d+)?)\s+to\s+(\$\d{1,2}(?:\.\d+)?)(?![\d.,]*\d|\s*(?:[kmbt]|mn|bn|thousand|million|billion)\b)"
+    r"(?:\s*(?:/|per|an)\s*(?:hour|hr|h)\b)?",
+    re.IGNORECASE,
+)
 # a setting from one value to another: cut the batch from 4M to 2M tokens
 _SETTING_FROM_TO = re.compile(
     r"(?:\b(?:mov|go|switch|chang|grow|scal|extend|rais|increas|doubl|cut|reduc|drop|lower|shrink|halv|decreas|tak|bring)\w*\s+)?"
@@ -299,7 +307,7 @@ _WHOLE_WITH_POINT = re.compile(
     re.IGNORECASE,
 )
 _INSTEAD = re.compile(
-    r"(?<![\w.,])(\d[\d,]*k?)\s+instead\s+of\s+(\d[\d,]*k?)(\s?(?:[a-z]{1,3}\d{2,3}[a-z]?|gpus?|nodes?|devices|chips)\b)",
+    r"(?<![\w.,])(\d[\d,]*k?)\s+instead\s+of\s+(\d[\d,]*k?)(\s?(?:[a-z]{1,3}\d{2,3}[a-z]?|gpus?|nodes?|devices|chips|context|ctx|sequences?|seq|batch)\b)",
     re.IGNORECASE,
 )
 # a form that stands before its chip, or before the nodes of it: two PCIe nodes of 4 A100

@@ -65,7 +65,7 @@ _LOSES = (
     r"(?:(?:see\s+)?(?:an?\s+|the\s+)?loss\s+of|los(?:es?|ing)|see(?:s|ing)?|have|has)"
 )
 _ABOUT = r"(?:\s+(?:about|around|roughly|on\s+average))*"
-_EVERY = r"\s+(?:once\s+)?(?:every|each|in)"
+_EVERY = r"\s+(?:(?:once\s+)?(?:every|each)|once\s+in)"
 _MTBF = r"(?:mtbf|mttf|mean\s+time\s+(?:between|to)\s+failures?)"
 
 # the job once more, and how long that lasts
@@ -198,6 +198,9 @@ LIMITS = (
     *sets(
         {"checkpoint.interval_s": seconds},
         rf"{time_in('v')}\s+{CHECKPOINT}(?:\s+(?:interval|period|cadence))?",
+    ),
+    *sets(
+        {"checkpoint.interval_s": always(3600.0)}, rf"hourly\s+{CHECKPOINT}|{CHECKPOINT}\s+hourly"
     ),
     *sets({"checkpoint.interval_s": every}, rf"(?P<v>\d+)\s+{CHECKPOINT}\s*{_PER}"),
     *means(
@@ -370,6 +373,11 @@ LIMITS = (
         ),
     ),
     *sets(
+        {"constraints.budget_usd": number("x")},
+        rf"(?:costs?|spend(?:ing)?|pay(?:ing)?)(?:\s+us)?{BE}\s*{MOST}\s*{_BARE_SUM}",
+        why="no currency is said: dollars",
+    ),
+    *sets(
         {"constraints.budget_usd": amount},
         rf"(?:(?:budget|cost|spend|price|ceiling)(?:\s+(?:cap|limit|ceiling))?{BE}\s*)?(?:{MOST}\s*)?(?:usd|us\s?\$)\s*{number_in('v')}"
         r"(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip|accelerator|hour|kwh|month|year)))",
@@ -491,6 +499,7 @@ LIMITS = (
     ),
     *sets(
         {"prices.usd_per_kwh": cents},
+        r"(?:electricity|power|energy)(?:\s+(?:price|costs?|rate))?(?:\s*(?:is|are|at|of|:|=))*\s*(?P<v>\d+(?:\.\d+)?)\s*(?:¢|(?:us\s+)?cents?|ct)(?!\s*(?:/|per))",
         r"(?:at\s+)?(?P<v>\d+(?:\.\d+)?)\s*(?:¢|(?:us\s+)?cents?|ct|c)\s*(?:/|per|an?)\s*kwh",
     ),
     *sets(

@@ -547,6 +547,7 @@ MACHINE = (
             r"(?P<v>\d+(?:\.\d+)?)\s*(?::|to)\s*1\s+(?:over-?subscri"
             r"(?:bed|ption)|blocking|taper(?:ed)?)"
         ),
+        r"(?P<v>\d(?:\.\d+)?)\s*:\s*1(?=\s+(?:fine|ok(?:ay)?|enough|good|spines?|leaf|leaves|fabric|network|fat-tree)\b)",
         r"1\s*(?::|to)\s*(?P<v>\d+(?:\.\d+)?)\s+(?:over-?subscri(?:bed|ption)|blocking|taper(?:ed)?)",
     ),
     *sets(

@@ -157,6 +157,7 @@ QUESTIONS = (
         rf"(?:is|are)\s+{_OUR}(?=\d[\d.,]*\s*k?\s*(?:tok|tflop|s\b|sec)[^?]*\b{_JUDGED}\b)",
         rf"{_JUDGED}(?=\s+for\s+(?:an?\s+)?\d+(?:\.\d+)?[bm]\b[^?]*\?)",
         r"what\s+(?:should|could|would)\s+(?:it|that|this|the\s+mfu|mfu)\s+be",
+        r"how\s+far\s+(?:away\s+)?(?:from|off|below)\s+(?:good|normal|optimal|ideal|typical|the\s+(?:best|optimum|norm))(?:\s+(?:is|are)\s+(?:that|this|it|we))?",
         rf"(?:is|are|means?)\s+what\s+{MFU}|(?:what|which)\s+{MFU}\s+(?:is|are)\s+(?:that|this|it|these|those)",
         r"should(?:n't)?\s+(?:it\s+)?be\s+\d+(?:\.\d+)?\s*%?(?:\s*,?\s*(?:no|right|or\s+not))?(?=\s*\?)",
         r"(?:crawl|drag|limp|creep|struggl|disappoint|underwhelm)(?:e?s|ing|ed|s\s+along)?|sluggish(?:ly)?",
@@ -419,6 +420,12 @@ QUESTIONS = (
         ),
     ),
     *topic(
+        Topic.SPARES,
+        r"(?:are|is|will|would|do)\s+(?P<v>\d+)\s+(?:(?:hot|cold|warm)\s+)?spares?(?:\s+(?:nodes?|machines?))?\s+(?:be\s+)?"
+        r"(?:enough|sufficient|suffice|too\s+(?:few|many))",
+        fields={"reliability.spares": whole("v")},
+    ),
+    *topic(
         Topic.SENSITIVITY,
         (
             r"(?:what\s+)?matters?\s+most|sensitivity(?:\s+(?:analysis|study))?|tornado"
@@ -493,7 +500,7 @@ QUESTIONS = (
         Topic.DESIGN,
         r"how\s+many\s+tokens(?=\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))",
         r"how\s+many\s+tokens\s+(?:fit|go\s+through|get\s+done)",
-        r"how\s+many\s+tokens\s*(?:/|per|an?|each)\s*(?:second|hour|day|week|month)",
+        r"how\s+many\s+(?:tokens|steps|updates|iterations)\s*(?:/|per|an?|each)\s*(?:second|hour|day|week|month)",
         r"(?:the\s+)?(?:co2|carbon|emissions?)(?:\s+(?:footprint|emissions?))?",
         rf"how\s+many\s+tokens\s+(?:do|can|could|will|would)\s+{_WE}\s+(?:get|process|see|push|manage|fit|afford|buy|pay\s+for"
         r"|finish|crunch|burn|squeeze)(?:\s+(?:through|in|done|out))*",

@@ -375,3 +375,52 @@ def test_what_is_turned_off_is_left_out_and_a_machine_that_turns_off_is_none():
 def test_days_by_their_letter_are_no_dimensions():
     assert _fields("90 d ok?")["constraints.deadline_days"] == 90
     assert "constraints.deadline_days" not in read_brief(LINE + "3d parallelism").fields
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        (
+            "what does a 70B on 512 H100 cost if the rent goes from $2.20 to $2.80? 2T tokens",
+            "sweep FILE prices.usd_per_device_hour=2.2,2.8",
+        ),
+        (
+            "Would 64k instead of 16k context still fit with a 32B on 64 H100?",
+            "sweep FILE job.seq_len=65536,16384",
+        ),
+        (
+            "should the network be non-blocking or is 2:1 fine for 70B on 512 H100?",
+            "sweep FILE cluster.oversubscription=1,2",
+        ),
+        ("GRPO with a 7B on 16 H100: how many steps a day?", "design FILE"),
+        ("A step takes 9.8 s (70B, 512 H100). How far from good is that?", "diagnose FILE"),
+        ("405B on 4,096 H100, are 6 spares enough?", "goodput FILE"),
+    ],
+)
+def test_further_questions_in_a_colleagues_words(line, command):
+    assert _command(line) == command
+
+
+def test_a_restart_in_minutes_is_no_time_between_failures():
+    fields = _fields("we restart in 15 minutes and lose a node every 9 hours")
+    assert fields["reliability.restart_s"] == 900
+    rate = fields["reliability.failures_per_1000_node_days"]
+    assert rate == pytest.approx(1000 / 64 * 24 / 9, rel=1e-3)
+
+
+def test_a_ratio_is_that_of_the_network_only_beside_words_of_it():
+    assert _fields("2:1 spine")["cluster.oversubscription"] == 2
+    assert read_brief(LINE + "a 2:1 mix of code and text").unread
+
+
+def test_a_cost_with_a_bound_is_the_budget_and_other_money_is_asked_about():
+    assert _fields("must cost less than 4 million")["constraints.budget_usd"] == 4e6
+    assert read_brief(LINE + "pay less than 3 million euros").unread
+    assert read_brief("70B on 512 H100, from $2M to $3M").unread
+
+
+def test_years_beside_what_a_machine_cost_are_those_it_is_written_off_over():
+    fields = _fields("bought for $60M over 4 years, electricity is 7 cents")
+    assert fields["prices.owned.years"] == 4
+    assert fields["prices.usd_per_kwh"] == 0.07
+    assert read_brief(LINE + "over 4 years").unread
