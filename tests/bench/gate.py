@@ -221,8 +221,8 @@ def families(accepted: pd.Series, now_: pd.Series, family: pd.Series) -> None:
         f"{100 * found.was.median():.2f} -> {100 * found.now.median():.2f} %, mean "
         f"{100 * found.was.mean():.2f} -> {100 * found.now.mean():.2f} %"
     )
-    worse = found[found.now > found.was + WORSE].assign(by=found.now - found.was)
-    better = found[found.now < found.was - WORSE]
+    found["by"] = found.now - found.was
+    worse, better = found[found.by > WORSE], found[found.by < -WORSE]
     print(f"  {len(better)} better by more than {WORSE:.1%}, {len(worse)} worse")
     for row in worse.sort_values("by", ascending=False).itertuples():
         print(

@@ -37,3 +37,11 @@ def test_families_that_a_change_makes_worse_are_named(capsys):
     told = capsys.readouterr().out
     assert "small: 5.0 -> 15.0 % over 2 rows" in told
     assert "large" not in told and "1 better" in told and "1 worse" in told
+
+
+def test_where_nothing_moved_no_family_is_worse(capsys):
+    """Each of two families as it was: none is counted, and none is named."""
+    ids = ["r0", "r1"]
+    off, family = pd.Series([0.1, 0.2], ids), pd.Series(["one", "two"], ids)
+    gate.families(off, off, family)
+    assert capsys.readouterr().out.splitlines()[1:] == ["  0 better by more than 0.2%, 0 worse"]
