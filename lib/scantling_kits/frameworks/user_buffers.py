@@ -13,76 +13,64 @@ EIGHT_BIT = (Precision.FP8, Precision.FP8_CURRENT, Precision.MXFP8)
 
 
 class UserBuffers(NamedTuple):
-    """A named configuration, and where it is taken."""
+    """A named configuration, by what its name says, and where it is taken."""
 
-    name: str  # in Megatron-Bridge's words
-    block_scales: bool  # of Blackwell and what came after it; else of Hopper
-    eight_bit: bool  # 8 bit by tensor or by blocks of 32; else bf16
+    chip: str  # h100: of Hopper; b200: of Blackwell and what came after it
     hidden: int  # the model's width
-    tp: tuple[int, ...]  # degrees that its name or a recipe has
+    tp: int
     micro_batch: int  # sequences
     seq_len: int  # tokens
+    cp: str = ""  # of the name alone: recipes of 70B and 405B take one with and without it
+    also_tp: int = 0  # another degree with which a recipe takes it
+    formats: tuple[str, ...] = ("bf16", "fp8")  # fp8: 8 bit by tensor or by blocks of 32
 
-
-def _both(
-    stem: str, block_scales: bool, hidden: int, tp: tuple[int, ...], micro_batch: int, seq_len: int
-) -> tuple[UserBuffers, UserBuffers]:
-    """A configuration that there is for bf16 and for 8 bit."""
-    bf16, fp8 = (
-        UserBuffers(
-            f"userbuffers_{word}_{stem}", block_scales, low, hidden, tp, micro_batch, seq_len
+    def name(self, number_format: str) -> str:
+        """It in Megatron-Bridge's words."""
+        return (
+            f"userbuffers_{number_format}_{self.chip}_h{self.hidden}_tp{self.tp}{self.cp}"
+            f"_mbs{self.micro_batch}_seqlen{self.seq_len}"
         )
-        for word, low in (("bf16", False), ("fp8", True))
-    )
-    return bf16, fp8
 
 
-CONFIGURATIONS: tuple[UserBuffers, ...] = (
-    *_both("h100_h8192_tp4_mbs1_seqlen8192", False, 8192, (4,), 1, 8192),
-    *_both("b200_h8192_tp2_mbs1_seqlen8192", True, 8192, (2,), 1, 8192),
-    *_both("h100_h16384_tp8_cp2_mbs1_seqlen8192", False, 16384, (8,), 1, 8192),
+CONFIGURATIONS = (
+    UserBuffers("h100", hidden=8192, tp=4, micro_batch=1, seq_len=8192),
+    UserBuffers("b200", hidden=8192, tp=2, micro_batch=1, seq_len=8192),
+    UserBuffers("h100", hidden=16384, tp=8, cp="_cp2", micro_batch=1, seq_len=8192),
     # recipes of B300 and GB300 take it with two ranks, those of B200 and GB200 with four
-    *_both("b200_h16384_tp4_cp2_mbs1_seqlen8192", True, 16384, (2, 4), 1, 8192),
-    *_both("h100_h6144_tp2_mbs2_seqlen2048", False, 6144, (2,), 2, 2048),
-    *_both("h100_h12288_tp4_mbs1_seqlen2048", False, 12288, (4,), 1, 2048),
-    *_both("b200_h12288_tp4_mbs1_seqlen2048", True, 12288, (4,), 1, 2048),
-    UserBuffers(
-        "userbuffers_bf16_b200_h6144_tp2_mbs1_seqlen4096", True, False, 6144, (2,), 1, 4096
-    ),
-    *_both("b200_h18432_tp8_mbs1_seqlen4096", True, 18432, (8,), 1, 4096),
+    UserBuffers("b200", hidden=16384, tp=4, also_tp=2, cp="_cp2", micro_batch=1, seq_len=8192),
+    UserBuffers("h100", hidden=6144, tp=2, micro_batch=2, seq_len=2048),
+    UserBuffers("h100", hidden=12288, tp=4, micro_batch=1, seq_len=2048),
+    UserBuffers("b200", hidden=12288, tp=4, micro_batch=1, seq_len=2048),
+    UserBuffers("b200", hidden=6144, tp=2, micro_batch=1, seq_len=4096, formats=("bf16",)),
+    UserBuffers("b200", hidden=18432, tp=8, micro_batch=1, seq_len=4096),
 )
 
 
-def configuration(launch: LaunchPlan) -> UserBuffers | None:
-    """The named configuration of a plan whose products overlap; None where there is none for it.
-    Context parallelism is no matter: recipes of 70B and 405B take one with and without it."""
+def name_of(launch: LaunchPlan) -> str:
+    """The named configuration of a plan whose products overlap; "" where there is none for it."""
     precision = launch.phase.precision
-    if not core.overlaps_tensor_products(launch):
-        return None
-    if not launch.kin.modern or precision not in (Precision.BF16, *EIGHT_BIT):
-        return None
+    if not core.overlaps_tensor_products(launch) or not launch.kin.modern:
+        return ""
+    if precision not in (Precision.BF16, *EIGHT_BIT):
+        return ""
+    chip = "b200" if launch.kin.block_scales else "h100"
+    number_format = "fp8" if precision in EIGHT_BIT else "bf16"
     for one in CONFIGURATIONS:
         if (
-            one.block_scales == launch.kin.block_scales
-            and one.eight_bit == (precision in EIGHT_BIT)
+            one.chip == chip
+            and number_format in one.formats
             and one.hidden == launch.model.hidden
-            and launch.plan.tp in one.tp
+            and launch.plan.tp in (one.tp, one.also_tp)
             and one.micro_batch == launch.plan.micro_batch
             and one.seq_len == launch.phase.seq_len
         ):
-            return one
-    return None
+            return one.name(number_format)
+    return ""
 
 
 def named(launch: LaunchPlan) -> bool:
     """A plan that Megatron-Bridge has a configuration of user buffers for."""
-    return configuration(launch) is not None
-
-
-def name_of(launch: LaunchPlan) -> str:
-    """Its name."""
-    one = configuration(launch)
-    return one.name if one else ""
+    return name_of(launch) != ""
 
 
 def default_sizes_note(launch: LaunchPlan) -> list[str]:
