@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from scantling import Design, assess
+from scantling import Design, assess, search
 from scantling.physics.cases import FULL
 from scantling.physics.gather import situation
 from scantling.physics.memory.peak import SAFE_SHARE, memory
@@ -441,3 +441,44 @@ def test_plans_that_tie_are_ranked_as_a_plain_sort_has_them():
     expected = sorted(rows, key=lambda i: (steps[i], plain[i], found.column("micro_batch")[i], i))
     assert len(set(steps[rows])) < len(rows) / 2
     assert ranked(found.plan, steps, rows).tolist() == expected
+
+
+MODULES_MEAN = (  # what stands as many times as a plan has a meaning: model, stack
+    ("llama-3.1-405b", ""),  # the stack's own set is core_attn (Korthikanti et al. 2022, section 5)
+    ("mixtral-8x22b", ""),  # every feed-forward is a MoE block, which holds its activation
+    ("deepseek-v3", "megatron-core"),  # core_attn with mla_up_proj is the stack's own
+)
+
+
+@pytest.mark.parametrize("model, stack", MODULES_MEAN)
+def test_a_set_of_modules_that_says_the_same_is_one_plan(model, stack):
+    """No two plans of a search are alike in all but the name of what they repeat."""
+    plans = search(
+        Design.from_text(
+            f"model: {model}\ncluster: {{accelerator: h100-sxm, devices: 2048}}\n"
+            f"job: {{seq_len: 4096, global_batch: 2048}}\n{f'stack: {stack}' if stack else ''}"
+        )
+    )
+    plans["recompute_modules"] = [",".join(modules) for modules in plans["recompute_modules"]]
+    assert plans["recompute_modules"].str.contains("norm").any()  # sets are searched
+    same = [name for name in plans if name != "recompute_modules"]
+    assert not plans.duplicated(same).any()
+
+
+def test_modules_that_a_user_names_are_kept_where_they_say_what_others_do():
+    """core_attn is what `selective` means, moe beside mlp_act what moe alone does: each is a pin
+    that is honoured, with the step of the plan that is searched."""
+    base = Design.from_text(
+        "model: mixtral-8x22b\ncluster: {accelerator: h100-sxm, devices: 256}\n"
+        "job: {seq_len: 4096, global_batch: 1024}\nplan: {tp: 2, pp: 8, ep: 8, micro_batch: 1}"
+    )
+
+    def step_s(modules: list[str]) -> float:
+        pins = {"plan.recompute": "selective", "plan.recompute_modules": modules}
+        pinned = assess(base.change(pins))
+        assert pinned.plan["recompute_modules"] == modules
+        return pinned.fastest["step_s"]
+
+    assert step_s(["mlp_act", "moe"]) == pytest.approx(step_s(["moe"]), rel=1e-12)
+    open_modules = assess(base.change({"plan.recompute": "selective"}))
+    assert open_modules.fastest["step_s"] <= step_s(["core_attn"]) * (1 + 1e-12)

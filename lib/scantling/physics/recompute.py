@@ -2,6 +2,7 @@
 plan repeats of each kind of kernel."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,38 @@ def bits_of(modules: Sequence[str]) -> int:
 def modules_of_bits(bits: int) -> list[str]:
     """The modules of `bits_of`."""
     return [module.value for at, module in enumerate(SWITCH_OF) if bits >> at & 1]
+
+
+def bits_of_stack(software: Software, shape: Shape) -> int:
+    """The modules that the stack's own `selective` repeats of those that a model has, as bits; 0
+    where it repeats none of them, or a part of one, which no set of modules says."""
+    switches: Mapping[str, Column] = vars(software)
+    shares = {switch: switches[switch] for switch in (*SWITCH_OF.values(), "selective_gemm")}
+    if software.selective_gemm or any(share not in (0.0, 1.0) for share in shares.values()):
+        return 0
+    return bits_of([m for m in modules_in(shape) if shares[SWITCH_OF[m]]])
+
+
+def modules_in(shape: Shape) -> list[RecomputeModule]:
+    """The modules that the layers of a model have."""
+    absent = set()
+    if not share_of_ups(shape) > 0:
+        absent.add(RecomputeModule.MLA_UP_PROJ)
+    if not shape.moe_layers > 0:
+        absent.add(RecomputeModule.MOE)
+    return [module for module in SWITCH_OF if module not in absent]
+
+
+def distinct_sets(modules: Sequence[str], shape: Shape) -> list[int]:
+    """Every set of some modules of a model that repeats something of its own, as bits. Whole MoE
+    blocks hold their activations: where all feed-forwards are such blocks, `moe` beside `mlp_act`
+    is `moe`."""
+    some = [module for module in modules_in(shape) if module in modules]
+    sets = [bits_of(one) for n in range(1, len(some) + 1) for one in combinations(some, n)]
+    within = bits_of([RecomputeModule.MOE, RecomputeModule.MLP_ACT])
+    if all(isinstance(block, Moe) for block in shape.of("feed")):
+        sets = [bits for bits in sets if bits & within != within]
+    return sets
 
 
 def switches_at(bits: Column, switches: Mapping[str, Column]) -> dict[str, Column]:
@@ -144,12 +177,7 @@ def modules_of(recompute: str, software: Software, shape: Shape) -> list[str]:
     if recompute != Recompute.SELECTIVE:
         return []
     switches: Mapping[str, Column] = vars(software)
-    modules = [m for m, switch in SWITCH_OF.items() if np.all(switches[switch] >= 1)]
-    if not share_of_ups(shape) > 0:
-        modules = [m for m in modules if m != RecomputeModule.MLA_UP_PROJ]
-    if not shape.moe_layers > 0:
-        modules = [m for m in modules if m != RecomputeModule.MOE]
-    return [m.value for m in modules]
+    return [m.value for m in modules_in(shape) if np.all(switches[SWITCH_OF[m]] >= 1)]
 
 
 def repeated(shape: Shape, software: Software, some: Column, full: Column) -> Recomputed:

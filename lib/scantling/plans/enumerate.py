@@ -81,6 +81,7 @@ class Question:
     cluster: Cluster
     space: Space
     pins: Pins
+    own_modules: int = 0  # bits of what the stack's own `selective` repeats; 0: no set says it
 
     @property
     def setting(self) -> Setting:

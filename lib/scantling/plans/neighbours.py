@@ -2,17 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
 from ..base.columns import Array
-from ..catalogue.words import Recompute, RecomputeModule, Schedule
+from ..catalogue.models.shape import shape_of
+from ..catalogue.words import Recompute, Schedule
 from ..design.pins import pin
 from ..physics.cases import FULL, HSDP, SELECTIVE, accumulated
 from ..physics.pipeline import SCHEDULES
-from ..physics.recompute import bits_of
+from ..physics.recompute import distinct_sets
 from .enumerate import (
     Columns,
     Question,
@@ -103,19 +103,13 @@ def savings(q: Question) -> list[Saving]:
 
 
 def module_sets(q: Question) -> list[int]:
-    """Sets of the modules that a model has and a space may repeat, as bits; none where the design
-    says what is repeated."""
+    """Sets of the modules that a model has and a space may repeat, as bits, but for the stack's
+    own, whose code is 0; none where the design says what is repeated."""
     budget = q.phase.memory_budget is not None
     if budget or q.phase.remat or q.pins.get("recompute_modules"):
         return []
-    absent = {
-        RecomputeModule.MLA_UP_PROJ: q.model.attention != "mla",
-        RecomputeModule.MOE: not q.model.is_moe,
-    }
-    modules = [m for m in q.space.recompute_modules if not absent.get(RecomputeModule(m), False)]
-    return [
-        bits_of(some) for size in range(1, len(modules) + 1) for some in combinations(modules, size)
-    ]
+    sets = distinct_sets(q.space.recompute_modules, shape_of(q.model))
+    return [bits for bits in sets if bits != q.own_modules]
 
 
 def _pipelines(c: Columns, q: Question) -> Columns:

@@ -18,6 +18,7 @@ from ..base.records import take
 from ..catalogue.words import Recompute
 from ..physics.cases import Plan
 from ..physics.gather import Situation
+from ..physics.recompute import bits_of_stack
 from .enumerate import Columns, Question, plan_of
 from .evaluate import Search, asked, evaluate, joined_plans, keys_of, union
 from .neighbours import module_sets, neighbours, repeating
@@ -40,7 +41,7 @@ def refined(
 ) -> list[Search]:
     """The neighbours of the best plans of some searches, round by round; nothing where no plan
     fits."""
-    question = asked(situation, offered(NEAR, situation.resolved, own_stack))
+    question = asked_near(situation, own_stack)
     rounds = repeating_most(situation, searches, question)
     pool = seeds_of([*searches, *rounds], SEEDS)
     if pool is None:
@@ -72,9 +73,16 @@ def finished(search: Search, own_stack: bool = True) -> list[Search]:
     """The plans of a search with every number of layers that a stage may repeat (the searches
     before draw eighths of a stage); nothing where none of them repeats layers."""
     situation = search.situation
-    question = asked(situation, offered(NEAR, situation.resolved, own_stack))
+    question = asked_near(situation, own_stack)
     plans = plan_of(repeating(columns_of(search.plan), question))
     return [evaluate(situation, plans)] if np.size(plans.tp) else []
+
+
+def asked_near(situation: Situation, own_stack: bool) -> Question:
+    """What neighbours are asked for; a set of modules that is the stack's own has no second row."""
+    question = asked(situation, offered(NEAR, situation.resolved, own_stack))
+    own = bits_of_stack(situation.cases(Plan()).software, situation.shape)
+    return replace(question, own_modules=own)
 
 
 def gains(before: Search, after: Search) -> bool:
