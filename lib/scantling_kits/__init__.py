@@ -8,10 +8,12 @@ tests, which is the framework's own parser.
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from json import loads
 from pathlib import Path
 
-from scantling.base.errors import DesignError
+from scantling.base.errors import DesignError, plain
+from scantling.base.files import read_text
 from scantling.verdict.assessment import Assessment
 
 from .expressible import express
@@ -20,10 +22,11 @@ from .ladder import climb
 from .launch_plan import LAYOUTS, Framework, Gap, LaunchPlan
 from .launched import launch_plan
 from .misfits import Inexpressible
-from .pages import kit, programs
+from .pages import json_text, kit, programs
 from .smoke import readme as smoke_readme, smoke_assessment
 
 ON = LAYOUTS
+IDENTITY = ("name", "framework")  # keys of plan.json by which a kit is told from others
 __all__ = [
     "FRAMEWORKS",
     "ON",
@@ -86,6 +89,7 @@ def kits(assessment: Assessment, to: str, on: str = "torchrun") -> dict[str, str
             "weights that the one before it left, which INIT names, and with steps, learning rate "
             f"and optimizer states of its own. INIT: {chosen.saves.begin or 'a checkpoint'}.\n"
         )
+    out["plan.json"] = json_text({**loads(out["plan.json"]), "files": sorted(out)})
     return out
 
 
@@ -106,10 +110,12 @@ def write(files: Mapping[str, str], folder: str | Path) -> None:
     """Write a kit into `folder` (made where it is not there): all files or, if anything fails,
     none.
 
-    Files of an earlier kit are replaced; others, such as a run's folder, stay untouched. Scripts
-    are executable. Raises DesignError where the folder cannot be written.
+    Files of an earlier writing of the same kit are replaced, and go where the kit no longer has
+    them; others, such as a run's folder, stay untouched. Scripts are executable. Raises DesignError
+    where the folder holds another kit, or cannot be written.
     """
     folder = Path(folder)
+    stale = {*earlier_files(folder, files)} - {*files}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(
@@ -122,7 +128,7 @@ def write(files: Mapping[str, str], folder: str | Path) -> None:
                 path.write_text(text, encoding="utf-8", newline="\n")
                 path.chmod(0o755 if name.endswith((".sh", ".sbatch")) else 0o644)
             if folder.exists():
-                _replace(files, whole, folder, Path(scratch) / "before")
+                _replace(files, stale, whole, folder, Path(scratch) / "before")
             else:
                 whole.chmod(0o755)
                 os.rename(whole, folder)
@@ -134,19 +140,50 @@ def write(files: Mapping[str, str], folder: str | Path) -> None:
         ) from None
 
 
-def _replace(names: Iterable[str], new: Path, folder: Path, before: Path) -> None:
-    """Move every file of `new` to its place in `folder`; where one does not go, put back what stood
-    there."""
+def earlier_files(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """The files of the kit that a folder holds, which has to be an earlier writing of `files`: of
+    one name and framework. Raises DesignError."""
+    try:
+        earlier = loads(read_text(folder / "plan.json"))
+        named = [str(earlier[key]) for key in IDENTITY]
+        listed = [name for name in earlier.get("files", ()) if (folder / name).is_file()]
+    except (DesignError, OSError, ValueError, TypeError, KeyError):
+        return []  # no kit, or none of ours
+    new = loads(files["plan.json"])
+    if named != [new[key] for key in IDENTITY]:
+        name, to = named
+        raise DesignError(
+            plain(folder, 200),
+            problem=plain(f"holds the kit of {name!r} for {to}", 300),
+            allowed="another folder, or this one once that kit is removed",
+        )
+    inside = folder.resolve()
+    return [name for name in listed if (folder / name).resolve().is_relative_to(inside)]
+
+
+def _replace(
+    names: Iterable[str], stale: Iterable[str], new: Path, folder: Path, before: Path
+) -> None:
+    """Move every file of `new` to its place in `folder`, and those that are stale out of it; where
+    one does not go, put back what stood there."""
     with ExitStack() as undo:
+        for name in stale:
+            _put_away(folder / name, before / name, undo)
         for name in names:
             place = folder / name
-            old = before / name
             place.parent.mkdir(parents=True, exist_ok=True)
             if place.exists():
-                old.parent.mkdir(parents=True, exist_ok=True)
-                os.rename(place, old)
-                undo.callback(os.replace, old, place)
+                _put_away(place, before / name, undo)
             else:
                 undo.callback(place.unlink, missing_ok=True)
             os.rename(new / name, place)
         undo.pop_all()
+    for parent in {(folder / name).parent for name in stale} - {folder}:
+        with suppress(OSError):  # something else is in it
+            parent.rmdir()
+
+
+def _put_away(place: Path, old: Path, undo: ExitStack) -> None:
+    old.parent.mkdir(parents=True, exist_ok=True)
+    os.rename(place, old)
+    undo.callback(os.replace, old, place)

@@ -21,7 +21,8 @@ from .values import RunValues
 PAGES = ("README.md", "plan.md", "assumptions.md")
 
 
-def _json(value: Any) -> str:
+def json_text(value: Any) -> str:
+    """A value as the text of a JSON file."""
     return dumps(clean(value), indent=1, allow_nan=False) + "\n"
 
 
@@ -87,7 +88,7 @@ def _programs(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     return {
         **launch.framework.files(launch, run),
         **scripts(launch, run),
-        "plan.json": _json(plan_values(launch, run)),
+        "plan.json": json_text(plan_values(launch, run)),
     }
 
 
@@ -100,7 +101,7 @@ def kit(launch: LaunchPlan, rungs: Sequence[tuple[str, LaunchPlan]] = ()) -> dic
     if rungs:
         tests = {test.id: test for test in scale_up_tests(site_of(launch.assessment))}
         ladder = [expectations(name, rung, tests) for name, rung in rungs]
-        out["ladder.json"] = _json(ladder)
+        out["ladder.json"] = json_text(ladder)
         out["check_ladder.py"] = source("check_ladder.py")
     framework_files = sorted(launch.framework.files(launch, run))
     saves = launch.framework.saves

@@ -192,6 +192,57 @@ def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["d.yaml", "kit"]
 
 
+def files_in(folder):
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_kit_written_again_leaves_nothing_of_its_earlier_form(tmp_path, capsys):
+    """A second phase that the design no longer has goes, and so does the script of another
+    scheduler; the folder of a run stays."""
+    folder, file = tmp_path / "kit", tmp_path / "d.yaml"
+    one = spec(model=SMALL, devices=16)
+    half = {**one["job"], "tokens": one["job"]["tokens"] / 2}
+    two = {**one, "job": {"phases": [half, half | {"seq_len": 2 * half["seq_len"]}]}}
+    for data, on in ((two, "slurm"), (one, "torchrun")):
+        design(data, name="x").write(file, force=True)
+        assert main(["launch", str(file), "--to", "fsdp", "--on", on, "-o", str(folder)]) == 0
+        listed = json.loads((folder / "plan.json").read_text())["files"]
+        assert {*listed} == files_in(folder) - {"run/log"}
+        if data is two:
+            assert any(name.startswith("phase-") for name in listed)
+            (folder / "run").mkdir()
+            (folder / "run" / "log").write_text("step 1")
+    assert not [*folder.glob("phase-*")] and not (folder / "job.sbatch").exists()
+    assert (folder / "run" / "log").read_text() == "step 1"
+
+
+@pytest.mark.parametrize("change", [{"name": "another"}, {"to": "megatron"}], ids=lambda c: [*c][0])
+def test_a_folder_with_another_kit_is_refused(tmp_path, capsys, change):
+    """Files of two kits in one folder would be started together."""
+    folder, file = tmp_path / "kit", tmp_path / "d.yaml"
+    for way in ({}, change):
+        named = {"name": "one", "to": "fsdp"} | way
+        design(spec(model=SMALL, devices=16), name=named["name"]).write(file, force=True)
+        call = ["launch", str(file), "--to", named["to"], "-o", str(folder)]
+        code, before = main(call), files_in(folder)
+        assert code == (2 if way else 0)
+    err = capsys.readouterr().err
+    assert "holds the kit of 'one' for fsdp; allowed: another folder" in err
+    assert files_in(folder) == before == {*json.loads((folder / "plan.json").read_text())["files"]}
+
+
+def test_a_list_of_files_that_somebody_else_wrote_removes_nothing_outside(tmp_path, small):
+    """plan.json is a file in a user's folder: what it names above the folder stays."""
+    folder, other = tmp_path / "kit", tmp_path / "precious"
+    other.write_text("x")
+    write(kits(small, "fsdp"), folder)
+    plan = json.loads((folder / "plan.json").read_text())
+    for names in (["../precious", str(other)], 3, [None]):
+        (folder / "plan.json").write_text(json.dumps(plan | {"files": names}))
+        write(kits(small, "fsdp"), folder)
+        assert other.read_text() == "x"
+
+
 @pytest.mark.parametrize(
     ("data", "code"),
     [
@@ -285,7 +336,8 @@ def test_writing_is_all_or_nothing(tmp_path, plain, monkeypatch):
 
     monkeypatch.setattr(os, "rename", stuck)
     with pytest.raises(ValueError, match="Input/output error"):
-        write({k: "other\n" for k in files} | {"new.txt": "new\n"}, kit)
+        other = {k: "other\n" for k in files if k != "plan.json"}
+        write(files | other | {"new.txt": "new\n"}, kit)
     assert {p.name: p.read_bytes() for p in kit.iterdir() if p.is_file()} == before
     assert [p.name for p in tmp_path.iterdir()] == ["kit"]
 
