@@ -16,7 +16,15 @@ from typing import Any
 from scantling.api import DesignLike, designed
 from scantling.base.cells import spreadsheet_cell
 from scantling.base.errors import DesignError, plain
-from scantling.base.files import read_bytes, read_text, too_deep, utf8, write_text, write_whole
+from scantling.base.files import (
+    read_bytes,
+    read_table_text,
+    read_text,
+    too_deep,
+    utf8,
+    write_text,
+    write_whole,
+)
 from scantling.base.json import clean
 from scantling.base.records import record
 from scantling.catalogue.words import Axis
@@ -160,7 +168,7 @@ def _of_table(path: Path, base: DesignLike | None) -> Iterator[Job]:
 
 
 def _read_csv(path: Path) -> list[Row]:
-    text = read_text(path, "a table with a column a field", MAX_TABLE_BYTES)
+    text = read_table_text(path, "a table with a column a field", MAX_TABLE_BYTES)
     rows: list[Row] = []
     try:
         head, *lines = csv.reader(io.StringIO(text))

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+from scantling.base.files import COMMAS, OTHER_SEPARATORS, other_separator
+
 from .contents import Contents
 from .file_format import FileFormat
 from .formats import FORMATS, Format
+from .formats.csv_metrics import CSV_METRICS
 from .line_reader import LineReader
 from .text import clean, head, wrong_for
 
@@ -19,6 +22,10 @@ def recognise(path: Path) -> Format:
     for form in FORMATS:
         if form.knows(text):
             return form
+    separator = other_separator(text)
+    if separator and CSV_METRICS.knows(text.replace(separator, ",")):
+        problem = f"is separated by {OTHER_SEPARATORS[separator]}"
+        raise wrong_for(path)(problem=problem, allowed=COMMAS)
     names = sorted({*TABLES, *(form.name for form in FORMATS)})
     raise wrong_for(path)(
         problem=(

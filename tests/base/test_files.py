@@ -119,3 +119,26 @@ def test_a_file_is_whole_whenever_the_write_ends(tmp_path, monkeypatch):
         files.write_whole(path, b"half")
     assert path.read_bytes() == b"new"
     assert [p.name for p in tmp_path.iterdir()] == ["design.yaml"]
+
+
+TABLES = {  # a table of a user, as a spreadsheet with decimal commas exports it: what reads it
+    "id;model;n_devices\na;llama-3.1-8b;8\n": ["predict", "{file}", "-o", "{out}"],
+    "id;model;measured_step_s\na;llama-3.1-8b;1,5\n": ["validate", "{file}"],
+    "item;value\nh100-sxm;2,5\n": ["prices", "{file}"],
+    "cluster.devices;job.tokens\n64;1e12\n": ["assess-many", "{file}", "-o", "{out}"],
+    "rank;measured_step_s\n1;2,5\n": ["candidates", "{good}", "--measured", "{file}"],
+    "step;loss;step_time_s\n1;2,5;3,1\n": ["learn", "{file}"],
+}
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: TABLES[table][0])
+@pytest.mark.parametrize("sign, name", [(";", "semicolons"), ("\t", "tabs")])
+def test_a_table_that_is_not_separated_by_commas_says_so(table, sign, name, tmp_path, capsys):
+    good, file = tmp_path / "good.yaml", tmp_path / "table.csv"
+    good.write_text(DESIGN + "model: llama-3.1-8b\n")
+    file.write_text(table.replace(";", sign))
+    names = {"file": file, "good": good, "out": tmp_path / "out.csv"}
+    assert main([part.format(**names) for part in TABLES[table]]) == 2
+    err = capsys.readouterr().err
+    assert f"is separated by {name}; allowed: columns separated by commas" in err
+    assert err.count("\n") == 1 and not (tmp_path / "out.csv").exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from scantling.base.errors import DesignError
-from scantling.base.typed import amount, number, with_points
+from scantling.base.typed import amount, is_date, number, with_points
 from scantling.design.checks import as_number
 from scantling.design.design import Design
 from scantling_brief.brief import FEWEST_TOKENS, read_brief
@@ -147,3 +147,20 @@ def test_the_nearest_that_a_refusal_names_is_allowed(text):
             DESIGN.change({field: text})
         if refused.value.nearest not in (None, ""):
             DESIGN.change({field: float(refused.value.nearest)})
+
+
+def test_a_date_is_one_of_the_calendar():
+    """ISO 8601 by day, month or year; leap years as the Gregorian calendar has them."""
+    dates = ("2026", "2026-05", "2026-05-07", "2024-02-29", "2000-02-29")
+    assert all(is_date(text) for text in dates)
+    others = (
+        "2026-02-29",
+        "1900-02-29",
+        "2026-02-31",
+        "2026-13",
+        "0000",
+        "31/12/2025",
+        "26-05",
+        "",
+    )
+    assert not any(is_date(text) for text in others)

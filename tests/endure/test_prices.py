@@ -140,6 +140,19 @@ def test_a_table_of_ones_own(tmp_path, capsys):
         assert "line 2" in capsys.readouterr().err
 
 
+def test_a_price_of_an_impossible_day_is_refused(tmp_path, capsys):
+    """2026 is no leap year, a day of December stands as 2025-12-31 in ISO 8601."""
+    file = tmp_path / "prices.csv"
+    for day in ("2026-02-31", "2026-02-29", "31/12/2025", "2026-13", "soon"):
+        file.write_text(f"item,value,date\nh100-sxm,2,{day}\n")
+        assert main(["prices", str(file)]) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1 and "line 2, date" in err and day in err
+        assert "allowed: a date such as 2026, 2026-05 or 2026-05-07" in err
+    file.write_text("item,value,date\nh100-sxm,2,2024-02-29\n")
+    assert main(["prices", str(file)]) == 0
+
+
 def test_the_kinds_that_are_printed_are_kinds_that_a_table_may_name(tmp_path, capsys):
     """A price of one's own that is named by a kind moves the price of that kind."""
     file = tmp_path / "prices.csv"

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..base.columns import Array
 from ..base.errors import DesignError, plain
-from ..base.files import read_text, write_text
+from ..base.files import read_table_text, write_text
 from ..design.design import Design
 from ..design.repriced import repriced
 from ..physics.cases import devices
@@ -206,7 +206,7 @@ def read_back(path: str | Path) -> Row:
     calibration : the median ratio, to multiply predicted steps of this machine and stack by.
     Raises ValueError where no row has been measured or a measured value is no positive number.
     """
-    text = read_text(path, "a table of candidates as CSV")
+    text = read_table_text(path, "a table of candidates as CSV")
     rows: list[Row] = []
     for number, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), 2):
         cells = {name: (row.get(name) or "").strip() for name in NUMBERS}

@@ -23,6 +23,8 @@ MAX_BYTES = 1_000_000  # a file that people write; what programs write names its
 MAX_DIGITS = 400
 MAX_DEPTH = 24
 # of JSON: strings, and what else is no bracket
+COMMAS = "columns separated by commas, numbers with a decimal point"
+OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _BETWEEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"?|[^][{}"]+', re.S)
 Refusal = Callable[..., DesignError]  # makes the error, a partial that names the field
 
@@ -99,6 +101,28 @@ def read_text(
         problem = f"is not text (byte {e.start} is not UTF-8)"
         wrong = wrong or partial(DesignError, plain(path, 200))
         raise wrong(problem=problem, allowed=f"{allowed} in UTF-8") from None
+
+
+def read_table_text(path: str | Path, allowed: str, limit: int = MAX_BYTES) -> str:
+    """The text of a table whose columns are separated by commas; as `read_text` else.
+
+    A spreadsheet of a country with decimal commas separates by semicolons: its numbers would need
+    reading in another way too. Raises DesignError where no comma is in the first line, which is no
+    comment, and another separator is."""
+    text = read_text(path, allowed, limit)
+    if sign := other_separator(text):
+        raise DesignError(
+            plain(path, 200), problem=f"is separated by {OTHER_SEPARATORS[sign]}", allowed=COMMAS
+        )
+    return text
+
+
+def other_separator(text: str) -> str:
+    """The sign that separates the columns of a table in the place of commas; "" where they do."""
+    head = next((line for line in text.splitlines() if line.strip() and line[0] != "#"), "")
+    if "," in head:
+        return ""
+    return next((sign for sign in OTHER_SEPARATORS if sign in head.strip()), "")
 
 
 def read_stream(stream: TextIO, name: str) -> str:

@@ -1,7 +1,8 @@
-"""Numbers as people type them, by one rule wherever somebody types one: the form, the walkthroughs,
+"""Numbers and dates as people type them, by one rule wherever somebody types one: the form, the walkthroughs,
 a line of text for `init`, and the nearest value that a refusal names."""
 
 import re
+from datetime import date
 
 from .units import DAY_S, HOUR_S, MINUTE_S
 
@@ -180,3 +181,17 @@ def _with_point(match: re.Match[str]) -> str:
     if _ENGLISH.fullmatch(text):
         return text
     return digits(text) or text
+
+
+DATES = "a date such as 2026, 2026-05 or 2026-05-07"
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a day, a month or a year of the calendar as ISO 8601 writes it."""
+    if not re.fullmatch(r"\d{4}(-\d\d){0,2}", text, re.ASCII):
+        return False
+    try:
+        date.fromisoformat(f"{text}-01-01"[:10])
+    except ValueError:
+        return False
+    return True

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, get_type_hints
 from ..base.errors import CatalogueError, DesignError, closest
 from ..base.files import csv_rows
 from ..base.records import Lines, Rows
+from ..base.typed import DATES, is_date
 from ..base.units import GB, GBIT, MB, TERA
 
 if TYPE_CHECKING:
@@ -99,6 +100,8 @@ def read(path: str | Path, key: str | None = "id") -> list[dict[str, Any]]:
         for column in ("source", "date", "verified"):
             if not row.get(column, "").strip():
                 raise CatalogueError(f"{where}: no {column}")
+        if not is_date(row["date"]):
+            raise CatalogueError(f"{where}: date is {row['date']!r}, not {DATES}")
         if row["verified"] not in VERIFIED:
             raise CatalogueError(
                 f"{where}: verified is {row['verified']!r}, not one of {', '.join(VERIFIED)}"

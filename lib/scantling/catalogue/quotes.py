@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import DesignError, plain
-from ..base.files import read_text
+from ..base.files import read_table_text
 from ..base.records import fields_of
+from ..base.typed import DATES, is_date
 from . import accelerator, price, prices
 from .load import filled
 from .pricing import KINDS, QUOTE, newest
@@ -28,7 +29,11 @@ def prices_with(path: str | Path) -> dict[str, dict[str, Price | None]]:
     each; `kind` (quote where left out), `date`, `provider`, `source` and other columns of the
     catalogue's table if they like. Raises DesignError for a row that is no price of a chip."""
     try:
-        rows = [*csv.DictReader(io.StringIO(read_text(path), newline=""))]
+        rows = [
+            *csv.DictReader(
+                io.StringIO(read_table_text(path, "a table of prices as CSV"), newline="")
+            )
+        ]
     except csv.Error as e:
         raise DesignError(plain(path, 200), problem=f"cannot be read as CSV: {e}") from None
     quotes = [_price(row, f"{plain(path, 200)} line {i}") for i, row in enumerate(rows, 2)]
@@ -80,6 +85,8 @@ def _price(row: Mapping[str, str], place: str) -> Price:
     if full["kind"] not in kinds:
         raise DesignError(f"{place}, kind", full["kind"], kinds)
     full["item"] = accelerator(full["item"], f"{place}, item").id
+    if not is_date(full["date"]):
+        raise DesignError(f"{place}, date", full["date"], DATES)
     for name in [n for n in NUMBERS if n == "value" or n in stated]:
         text = stated.get(name, "")
         with suppress(ValueError):

@@ -40,16 +40,20 @@ from .tables import print_rows
     metavar="SITE.yaml",
     help="Constants that scantling learn or measure wrote.",
 )
-def predict(runs_csv: str | None, output: str, as_template: bool, calibration: str | None) -> None:
+def predict(
+    runs_csv: str | None, output: str, as_template: bool, calibration: str | None
+) -> int | None:
     """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read.
 
-    A table of fine-tuning or policy training is known by its columns.
+    A table of fine-tuning or policy training is known by its columns. A row that cannot be
+    predicted says why in its column error. Exit 0 where one row or more is predicted; 2 where none
+    of them is: the table is written all the same.
     """
     check_new(output, True, [path for path in (runs_csv, calibration) if path])
     if as_template:
         rows = plan_rows(possible(runs_csv)) if runs_csv else []
         write_text(output, template(rows), force=True)
-        return
+        return None
     if runs_csv is None:
         raise DesignError("RUNS_CSV", problem="is missing", allowed="a table, or --template")
     columns = answered(runs_csv)
@@ -71,6 +75,7 @@ def predict(runs_csv: str | None, output: str, as_template: bool, calibration: s
     if unread:
         names = ", ".join(plain(name, 40) for name in unread[:8])
         out.print(f"not read, no column of the format: {names}{', …' if unread[8:] else ''}")
+    return 2 if total and len(errors) == total else None
 
 
 @click.command()

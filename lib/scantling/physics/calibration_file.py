@@ -21,6 +21,7 @@ from .. import catalogue
 from ..base.columns import Column
 from ..base.errors import DesignError
 from ..base.records import record
+from ..base.typed import DATES, is_date
 from ..catalogue.hardware import Accelerator
 from ..design import file as design_yaml
 from .cases import Cases
@@ -256,7 +257,7 @@ def read(
     steps = _steps(data.get("steps"), f"{option}.steps")
     return Override(
         path=path,
-        date=str(data.get("made", "at an unknown date")),
+        date=_made(data.get("made"), f"{option}.made"),
         accelerator=chip.id,
         device=str(device.get("name", chip.name)),
         constants=values,
@@ -265,6 +266,15 @@ def read(
         goodput=_goodput(data.get("goodput"), f"{option}.goodput"),
         learned=_learned(data.get("site"), bool(steps), f"{option}.site"),
     )
+
+
+def _made(value: Any, option: str) -> str:
+    """The day on which a file was made. Raises DesignError for a value that is none."""
+    if value is None:
+        return "at an unknown date"
+    if not is_date(str(value)):
+        raise DesignError(option, value, DATES, problem="is no date")
+    return str(value)
 
 
 class _Point(BaseModel, strict=True, defer_build=True):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..base.columns import Array
 from ..base.errors import DesignError, plain
-from ..base.files import read_text
+from ..base.files import read_table_text
 from ..base.plugins import entries, load
 from .run_columns import LEADING
 from .run_table import records
@@ -22,7 +22,7 @@ Answer = Callable[[Sequence[Mapping[str, str]]], Mapping[str, Array] | None]
 
 def rows_of(path: str | Path) -> list[dict[str, str]]:
     """The rows of a CSV as text, by its columns. Raises DesignError where it is none."""
-    source = read_text(path, "a table as CSV", MOST_BYTES).removeprefix("\ufeff")
+    source = read_table_text(path, "a table as CSV", MOST_BYTES).removeprefix("\ufeff")
     lines = [line for line in source.splitlines(keepends=True) if not line.startswith(LEADING)]
     try:
         head, *body = records(lines, 1) or [[]]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.columns import Array
 from ..base.errors import DesignError, plain
-from ..base.files import read_text
+from ..base.files import read_table_text
 from ..catalogue.models.entries import PADDED, build_model, models
 from .frames import frame_of, has_pandas, table_of
 from .normalise import TEXT, normalise, settled
@@ -36,7 +36,7 @@ def read_table(path: str | Path) -> Table:
     """The CSV as numbers and text; columns that are missing are blank. Cells that are no number, or
     one outside the bounds of run_columns.csv, are named in the column `unreadable`. Leading lines
     that begin with # explain and are not read. Raises ValueError without an id column."""
-    return table_of_text(read_text(path, "a table of runs as CSV", _MOST_BYTES), Path(path))
+    return table_of_text(read_table_text(path, "a table of runs as CSV", _MOST_BYTES), Path(path))
 
 
 def named_table(path: str | Path) -> Table:
