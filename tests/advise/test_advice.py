@@ -236,3 +236,14 @@ def test_a_run_that_never_ends_has_nothing_to_narrow():
     )
     rows = assess(design).as_dict()["measure_first"]
     assert all(0 <= row["narrows"] <= 1 for row in rows)
+
+
+@pytest.mark.parametrize("chip, name", [("h100-sxm", "nodes"), ("gb300", "scale-up domains")])
+def test_what_tensor_parallelism_crosses_is_named_as_it_is(chip, name):
+    """A tray of GB300 NVL72 is a node of four; NVLink joins 72."""
+    text = (
+        f"model: gpt-3-175b\ncluster: {{accelerator: {chip}, devices: 1152}}\njob: {{tokens: 1e12}}"
+    )
+    whats = [row["what"] for row in avoid(assess(Design.from_text(text)))]
+    crossed = [what for what in whats if what.startswith("tensor parallelism across")]
+    assert len(crossed) == 1 and f"across {name} (tp above" in crossed[0]

@@ -17,13 +17,15 @@ import pytest
 from scantling import assess
 from scantling.advise.design_json import as_dict
 from scantling.base import plugins
-from scantling.base.console import print_json
+from scantling.base.console import console, print_json
 from scantling.base.errors import DesignError
 from scantling.base.files import write_text
 from scantling.cli.app import CORE, QUESTIONS, main
+from scantling.cli.search import leaderboard
 from scantling.cli.texts import change
 from scantling.design.design import Design
 from scantling.design.file import load
+from scantling.plans.leaderboard import plan_columns
 from scantling.plans.prepare import prepare
 
 ROOT = Path(__file__).parents[2]
@@ -236,6 +238,16 @@ def test_predict_writes_a_line_for_each_line(run, write, tmp_path):
     assert first["error"] == ""
     assert second["mfu"] == ""
     assert "hidden" in second["error"]
+
+
+def test_a_table_of_which_no_row_is_predicted_is_written_and_ends_with_2(write, tmp_path, capsys):
+    """A script that goes on with the figures has none; `validate` ends alike."""
+    out, (head, good, bad) = tmp_path / "out.csv", RUN.strip().splitlines()
+    for rows, code in (([bad], 2), ([bad, good], 0), ([], 0)):
+        table = write("\n".join([head, *rows]) + "\n", "runs.csv")
+        assert main(["predict", str(table), "-o", str(out)]) == code
+        assert len([*csv.DictReader(out.read_text().splitlines())]) == len(rows)
+        assert f"{len(rows) - 1 if rows else 0} of {len(rows)} rows" in capsys.readouterr().err
 
 
 def test_validate_compares(run, write, tmp_path):
@@ -534,6 +546,24 @@ def test_search(run, write, tmp_path):
     assert found["plans"][0]["step_s"] <= found["plans"][1]["step_s"]
     assert (tmp_path / "plans.csv").read_text().count("\n") > 3
     assert run("search", write(LLAMA)).returncode == 0
+
+
+def test_a_table_of_plans_says_how_many_devices_work_where_that_differs(capsys):
+    """MFU is of the devices in use: 1,920 of 2,048 may have the higher one and the longer step."""
+    design = Design.from_yaml(
+        "model: deepseek-v3\ncluster: {accelerator: h800-sxm, devices: 2048}\n"
+        "job: {tokens: 1e13, seq_len: 4096, global_batch: 15360, precision: fp8}\n"
+        "stack: megatron-core"
+    )
+    plans = plan_columns(design)
+    used = plans["devices_used"]
+    rows = [{name: column[i] for name, column in plans.items()} for i in range(len(used))]
+    idle = next(row for row in rows if row["devices_used"] < 2048)
+    for best, heads in ((rows[:1] + [idle], True), (rows[:1] * 2, False)):
+        leaderboard("x", best, plans.attrs, console())
+        table = capsys.readouterr().out
+        assert ("devices" in table.split("legal")[0]) == heads
+        assert (str(idle["devices_used"]) in table.split("legal")[0]) == heads
 
 
 def test_goodput(run, write):

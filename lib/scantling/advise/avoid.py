@@ -129,8 +129,10 @@ def _traps(search: Search, assessment: Assessment, every: bool = False) -> Itera
     link = chosen.case.link
     tp, ep, etp = search.column("tp"), search.column("ep"), search.column("etp")
     times = link.up_bytes_per_s / link.out_bytes_per_s
+    of_nodes = link.domain == assessment.resolved.cluster.devices_per_node
     yield Trap(
-        f"tensor parallelism across nodes (tp above {link.domain:.0f})",
+        f"tensor parallelism across {'nodes' if of_nodes else 'scale-up domains'} "
+        f"(tp above {link.domain:.0f})",
         tp > link.domain,
         "every layer's collectives would leave the scale-up domain for a network "
         f"{times:.0f} times slower per device{_on_slower_cards(search, tp > link.domain)}",

@@ -317,11 +317,15 @@ def _helps(assessment: Assessment, t: Tried) -> bool:
 
 
 def _betters(assessment: Assessment, t: Tried) -> bool:
-    """A design that may be run is better for it: without risk now, or clearly faster."""
+    """A design that may be run is better for it: without risk now, or clearly faster a step, and
+    done no later: devices that stand idle are spares, which a plan on all of them has not."""
     if not t.safe:
         return False
     if assessment.verdict != "feasible":
         return True
+    now, then = assessment.likely.days, t.result.likely.days
+    if now is not None and then is not None and then > now:
+        return False
     return _seconds_a_sequence(t) <= (1 - WORTH_A_BATCH) * _sequence_s(assessment)
 
 

@@ -194,6 +194,7 @@ HEADS = {
     "oom_probability": "runs\nout",
     "micro_batch": "micro\nbatch",
     "grad_accum": "grad\naccum",
+    "devices_used": "devices\nused",
 }
 
 
@@ -207,9 +208,11 @@ def leaderboard(
         rows = [row | {"recompute": _recompute(row)} for row in best]
         fields = [c for c in PLAN if c in rows[0] and _says_something(c, rows)]
         alike = [c for c in fields if len(rows) > 1 and len({str(row[c]) for row in rows}) == 1]
+        used = {row.get("devices_used") for row in rows}
         columns = [
             *(counts.get("over") or ()),
             *(c for c in fields if c not in alike),
+            *(["devices_used"] if len(used) > 1 else []),
             *(c for c in FIGURES if c in rows[0]),
         ]
         if alike:

@@ -33,7 +33,7 @@ from .unpublished import WORTH, offloaded, unpublished
 
 MOST_FIXED = 4  # fields of a plan that a line names; more are said together
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
-DISTURBED = 1.25  # times the undisturbed days from which a line says why
+DISTURBED = 1.1  # times the undisturbed days from which a line says why
 HALF = 0.5  # goodput below which failures are said to bind
 WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is named
 
