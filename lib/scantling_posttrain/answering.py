@@ -251,19 +251,25 @@ def interval(
 def tuning_sensitivity(
     trainer: Trainer, row: int, samples: Samples, k: Constants
 ) -> tuple[Varied, ...]:
-    """The step of the same plan with sequences of other lengths, and with samples of another one
-    where these are padded."""
+    """The step of the same plan with packed rows of other lengths, as many tokens in a micro-batch
+    and a step as before, and with samples of another one where these are padded."""
     case = trainer.case(row)
     base = trainer.spent(row, k).total
     changes = []
     for factor in (0.5, 2.0):
         slots = samples.slots * factor
         longer = replace(case, job=replace(case.job, seq_len=slots))
+        if samples.packed:
+            rows = case.job.global_batch / factor
+            plan = replace(case.plan, micro_batch=np.maximum(case.plan.micro_batch / factor, 1.0))
+            if np.any(rows < plan.dp * plan.micro_batch):
+                continue
+            longer = replace(longer, plan=plan, job=replace(longer.job, global_batch=rows))
         if float(np.ravel(held(longer, trainer.tuning, k).total)[0]) > trainer.capacity:
             continue
         step = known(spent(longer, trainer.tuning, k).total) or 0.0
-        if samples.packed:  # as many tokens
-            change, step = texts.rows_of(slots, factor), step / factor
+        if samples.packed:
+            change = texts.rows_of(slots, factor)
         else:
             change = texts.change_of("padded sample", slots)
         changes.append(Varied(change=change, step_s=step, share=step / (known(base) or 1.0) - 1))

@@ -247,3 +247,24 @@ def test_a_reference_is_a_second_model_in_16_bit(sharding, ranks):
     assert beside["trained"] == alone["trained"]
     base = held_by("lora", plan, adapter={"rank": 16})["weights"]
     assert held_by("dpo", plan, adapter={"rank": 16})["weights"] == base
+
+
+@pytest.mark.parametrize("rows", [128, 32])
+def test_packed_rows_of_another_length_hold_as_many_tokens_a_micro_batch(rows):
+    """Packing changes which row a sample lies in, not how many tokens a device takes at once:
+    attention stays inside a sample, so that the step stays as well."""
+    job = {"method": "sft", "seq_len": 8192, "global_batch": rows}
+    data = {"samples": 1e6, "mean_tokens": 900, "p95_tokens": 2400, "packed": True}
+    a = posttrain(
+        {
+            "model": "llama-3.1-70b",
+            "cluster": {"accelerator": "h100-sxm", "devices": 64},
+            "job": job | {"data": data},
+            "plan": {"dp": 32},
+        }
+    )
+    varied = {one.change: one for one in a.sensitivity}
+    assert "rows of 4,096 tokens, twice as many" in varied
+    assert all(one.share == pytest.approx(0, abs=0.02) for one in varied.values()), varied
+    # 32 rows on 32 replicas cannot be half as many
+    assert ("rows of 16,384 tokens, half as many" in varied) == (rows > 32)

@@ -1,5 +1,5 @@
-"""Numbers and dates as people type them, by one rule wherever somebody types one: the form, the walkthroughs,
-a line of text for `init`, and the nearest value that a refusal names."""
+"""Numbers and dates as people type them, by one rule wherever somebody types one: the form, the
+walkthroughs, a line of text for `init`, and the nearest value that a refusal names."""
 
 import re
 from datetime import date
