@@ -27,6 +27,7 @@ _PLAN_WORDS = re.compile(
 )
 SAME_SIZE = 0.1  # of a size that is rounded to billions
 _DIGIT = re.compile(r"\d")
+_NAMES = re.compile(r"[a-z]|\d{4}", re.IGNORECASE)  # what a chip may be called by: no 10, no 20 %
 
 
 def ask_about(notes: Notes) -> None:
@@ -91,7 +92,7 @@ def _question(words: str) -> tuple[str, Lines]:
     if models:
         return NO_MODEL, models
     chips = near_chips(words, 0.75)
-    if chips:
+    if chips and _NAMES.search(words):
         return NO_CHIP, chips
     if _DIGIT.search(words):
         return _QUANTITY, ()

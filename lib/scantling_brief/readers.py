@@ -253,6 +253,11 @@ def seconds_of(group: str) -> Reader:
     )
 
 
+def span_of_each(count: str) -> Reader:
+    """Seconds of each of so many that take a span."""
+    return lambda match: float(f"{seconds(match) / float(match.text(count)):.12g}")
+
+
 def every(match: Match) -> float:
     """Seconds between two of so many in a span."""
     return float(f"{SECONDS[match.text('v_u').lower()] / match.plain():.12g}")

@@ -41,6 +41,7 @@ from .readers import (
     seconds_of,
     share,
     slower,
+    span_of_each,
     whole,
     wished,
     years,
@@ -71,7 +72,7 @@ _MTBF = r"(?:mtbf|mttf|mean\s+time\s+(?:between|to)\s+failures?)"
 # the job once more, and how long that lasts
 _AGAIN = (
     r"(?:(?:recover(?:y|s|ed|ing)?|re-?start(?:s|ed|ing)?|re-?launch(?:es|ed|ing)?|resum(?:e|es|ed|ing|ption))"
-    r"(?:\s+times?)?(?:\s+(?:from|after)\s+(?:an?\s+|any\s+)?(?:\w+\s+)?(?:failures?|crash(?:es)?))?)"
+    r"(?:\s+times?)?(?:\s+(?:from|after)\s+(?:an?\s+|any\s+|the\s+)?(?:\w+\s+)?(?:failures?|crash(?:es)?|checkpoints?))?)"
 )
 _BACK = (
     r"(?:(?:(?:be|is|are|get)\s+)?"
@@ -171,6 +172,7 @@ LIMITS = (
         rf"(?:~\s*)?{time_in('v')}",
         rf"{_LOSES}\s+(?:an?|one|1)\s+(?:{GROUP}|{DEVICE_NOUN}){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",
         rf"(?:{_BREAKS}|an?\s+(?:failure|crash|restart)){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",
+        rf"every\s+{time_in('v')},?\s+(?:(?:we|there)\s+(?:have|see|get|is|lose)\s+)?(?:an?|one|1)\s+(?:failure|crash|{GROUP}\s+{_BREAKS})",
     ),
     *sets(
         {"mtbf_s": every},
@@ -201,6 +203,10 @@ LIMITS = (
     ),
     *sets(
         {"checkpoint.interval_s": always(3600.0)}, rf"hourly\s+{CHECKPOINT}|{CHECKPOINT}\s+hourly"
+    ),
+    *sets(
+        {"checkpoint.interval_s": seconds},
+        rf"{time_in('v')}\s+(?:in\s+)?between\s+(?:two\s+|the\s+)?{CHECKPOINT}",
     ),
     *sets({"checkpoint.interval_s": every}, rf"(?P<v>\d+)\s+{CHECKPOINT}\s*{_PER}"),
     *means(
@@ -296,6 +302,10 @@ LIMITS = (
         rf"(?:takes?|took|needs|at)?\s*(?:about\s+|around\s+|~\s*)?{time_in('v')}\s*(?:/|per|a|each)\s*(?:step|iteration|it\b)",
         r"(?:(?:each|every|one|a|our|my|the)\s+)?(?:step|iteration)s?(?:\s+times?)?\s+(?:has\s+|have\s+)?"
         rf"{WENT}\s+(?:from\s+)?{time_in('w')}\s+to\s+{time_in('v')}",
+    ),
+    *sets(
+        {"measured.step_s": span_of_each("n")},
+        rf"(?P<n>[1-9]\d*)\s+(?:steps|iterations)\s+(?:takes?|took|need(?:s|ed)?)\s+(?:us\s+)?{_NEAR}{time_in('v')}",
     ),
     *sets(
         {"measured.tokens_per_s_per_device": amount, "hours_of": accelerator},
@@ -587,6 +597,7 @@ LIMITS = (
         {"constraints.max_recovery_s": seconds},
         rf"{_AGAIN}(?:\s+{_MUST})?(?:\s+{_TAKE})?{BE}\s*(?:in\s+)?{MOST}\s*{time_in('v')}{_AFTER_ONE}",
         rf"{_AGAIN}\s+{_MUST}(?:\s+(?:not|never))?(?:\s+{_TAKE})?(?:\s+(?:in|longer\s+than|more\s+than|over))?\s+{time_in('v')}{_AFTER_ONE}",
+        rf"{_MUST}\s+(?:be\s+able\s+to\s+)?{_AGAIN}\s+in\s+{time_in('v')}{_AFTER_ONE}",
         rf"(?:recover|resume|{_BACK})\s+in\s+{time_in('v')}{_AFTER_ONE}",
         rf"{_BACK}\s+{MOST}\s*{time_in('v')}{_AFTER_ONE}",
         rf"(?:{MOST}|longest)\s+(?:allowed\s+|tolerable\s+)?{_AGAIN}{BE}\s*{time_in('v')}",

@@ -361,8 +361,14 @@ MACHINE = (
     *sets(
         {"cluster.site_gbytes_per_s": gigabytes_per_s},
         rf"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>[gt]i?b(?:it)?s?)(?:/s|ps)\s+(?:links?\s+|wan\s+|fib(?:er|re)\s+)*(?:in\s+)?between"
+        rf"(?!\s+(?:the\s+|our\s+|all\s+)?(?:{GROUP}|{DEVICE_NOUN})\b)"
         rf"(?:\s+(?:them|the|two|both|{SITES}))*",
         why="between one site and the others",
+    ),
+    *asks(
+        "a rate of each device, or of the whole node?",
+        rf"{_RATE}\s+(?:in\s+)?between\s+(?:the\s+|our\s+|all\s+)?{GROUP}",
+        choices=("cluster.scale_out_gbytes_per_s_per_device", "cluster.scale_out"),
     ),
     *sets({"nvlink": always(False)}, r"(?:without|no)\s+nvlink(?:/nvswitch)?"),
     *sets(

@@ -150,7 +150,7 @@ TUNING = (
         "a setting of the optimizer or the loss: it costs nothing",
         rf"(?:beta|lr|learning[\s_-]rate|warm-?up(?:[\s_-](?:steps|ratio))?|weight[\s_-]decay|temperature|temp|kl(?:[\s_-](?:coef\w*"
         rf"|penalty|beta))?|clip(?:[\s_-]\w+)?|dropout|top[\s_-]?p|gamma|lambda|epsilon|eps|seed|momentum|beta[12]){BE}\s*"
-        r"\d+(?:\.\d+)?(?:e-?\d+)?%?(?!\s*(?:b\b|tokens?|gpus?|[xX×*]))",
+        r"\d+(?:\.\d+)?(?:e-?\d+)?%?(?!\s*(?:b\b|tokens?|gpus?|[xX×*]))(?:\s+steps\b)?",
     ),
     *means(
         "a data set: how large it is is not known here",

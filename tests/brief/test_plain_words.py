@@ -424,3 +424,39 @@ def test_years_beside_what_a_machine_cost_are_those_it_is_written_off_over():
     assert fields["prices.owned.years"] == 4
     assert fields["prices.usd_per_kwh"] == 0.07
     assert read_brief(LINE + "over 4 years").unread
+
+
+def test_a_rate_between_nodes_is_none_between_sites():
+    asked = read_brief("13B on 64 H100, 200 Gb/s between nodes")
+    assert "cluster.site_gbytes_per_s" not in asked.fields and asked.unread
+    sites = read_brief("2 sites of 512 H100 each, 400 Gb/s between them, 70B").fields
+    assert sites["cluster.site_gbytes_per_s"] == 50
+
+
+def test_so_many_steps_of_a_span_are_the_time_of_each():
+    fields = read_brief("100 steps take 20 minutes on 64 H100, 7B, is it slow?").fields
+    assert fields["measured.step_s"] == 12
+    assert "measured.step_s" not in read_brief("7B on 64 H100, 100 steps of 4M tokens").fields
+
+
+@pytest.mark.parametrize(
+    ("words", "path", "value"),
+    [
+        ("30 minutes between checkpoints", "checkpoint.interval_s", 1800),
+        ("must restart from a checkpoint in 10 min", "constraints.max_recovery_s", 600),
+    ],
+)
+def test_saves_by_what_lies_between_them_and_a_restart_that_must(words, path, value):
+    fields = _fields(words)
+    assert fields[path] == value
+    assert "job.from_checkpoint" not in fields
+
+
+def test_a_run_that_starts_from_a_checkpoint_is_still_one():
+    assert read_brief("restart from a checkpoint, 70B on 512 H100").fields["job.from_checkpoint"]
+
+
+def test_a_share_is_asked_about_as_a_number_and_not_as_a_chip():
+    for words in ("10% of nodes idle", "20% repeated"):
+        asked = read_brief(LINE + words).unread
+        assert not any("accelerator" in one.question for one in asked), words
