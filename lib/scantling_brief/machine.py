@@ -1,6 +1,7 @@
 """What words about a machine come to: the accelerator and the network of the catalogue."""
 
 import re
+from functools import partial
 from math import floor
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from .readers import RACKS, Chip
 
 _FIELD = "cluster.accelerator"
 _GIB = 2**30  # what tools print device memory in
+ROUNDED = 0.03  # of the memory on the box, by which people round it: 96 GB of 94, 144 of 141
 
 
 class Choice(NamedTuple):
@@ -47,20 +49,20 @@ def choose_accelerator(chip: Chip, nvlink: bool | None) -> Choice:
         return Choice(None, "", [DesignError(_FIELD, chip.family, rows, problem=problem)])
     lacking: list[DesignError] = []
     fitting = of_family
-    if chip.memory_gb:
-        memory = chip.memory_gb
-        sizes = {round(row.hbm_bytes / GB) for row in of_family}
-        nearest = min(sizes, key=lambda size: abs(size - memory))
-        matches = [row for row in fitting if _has_memory(row, memory)]
-        if not matches:
-            lacking.append(_lacking(chip.family, f"{memory} GB", of_family, nearest))
-            matches = [row for row in fitting if _has_memory(row, nearest)]
-        fitting = matches or fitting
     if chip.form and not chip.form.startswith(("hbm", "oam")):
         matches = [row for row in fitting if _has_form(row, chip.form)]
         if not matches:
             lacking.append(_lacking(chip.family, chip.form, of_family))
         fitting = matches or fitting
+    if chip.memory_gb:
+        memory = chip.memory_gb
+        nearest = round(min((row.hbm_bytes / GB for row in fitting), key=partial(_apart, memory)))
+        matches = [row for row in fitting if _has_memory(row, memory)]
+        if not matches:
+            matches = [row for row in fitting if _has_memory(row, nearest)]
+            if _apart(memory, nearest) > ROUNDED * memory:
+                lacking.append(_lacking(chip.family, f"{memory} GB", of_family, nearest))
+        fitting = matches
     if nvlink is not None:
         matches = [row for row in fitting if _has_nvlink(row) == nvlink]
         if not matches:
@@ -85,12 +87,17 @@ def _lacking(
     return DesignError(_FIELD, f"{family.upper()} {what}", choices, nearest, problem=problem)
 
 
+def _apart(one: float, other: float) -> float:
+    return abs(one - other)
+
+
 def _has_memory(row: Accelerator, memory_gb: int) -> bool:
-    """Whether that is its memory: on the box, in its name, or as tools print what is left of it
-    (46 GB of an A40 with ECC on)."""
+    """Whether that is its memory: on the box, in its name, or as tools print what is left of it, in
+    GB (192 of a B200, whose 180 are GiB) or GiB (46 of an A40 with ECC on)."""
     in_name = re.search(rf"\b{memory_gb}\s?GB", row.name) is not None
-    reported = floor(row.hbm_usable_bytes / _GIB) <= memory_gb <= row.hbm_bytes / GB
-    return abs(row.hbm_bytes / GB - memory_gb) < 1 or in_name or reported
+    on_box, usable = row.hbm_bytes / GB, row.hbm_usable_bytes
+    reported = floor(usable / _GIB) <= memory_gb <= on_box or _apart(usable / GB, memory_gb) < 1
+    return _apart(on_box, memory_gb) < 1 or in_name or reported
 
 
 def _has_form(row: Accelerator, form: str) -> bool:

@@ -195,3 +195,20 @@ def test_dollars_of_a_machine_that_is_owned_are_said_to_be_a_rent(owned):
     for rented in ("We rent 320 H100.", "320 H100.", "We own no GPUs: 320 H100."):
         reading = read_brief(rented + " Train llama-3.1-8b on 1T tokens.")
         assert all("owned" not in one.field for one in reading.assumed), rented
+
+
+@pytest.mark.parametrize(
+    ("words", "chip"),
+    [
+        ("H100 NVL 96GB", "h100-nvl"),  # 94 on the box, 93.6 GiB as nvidia-smi prints it
+        ("H100 96GB", "h100-96-hbm2e-500w"),  # exactly so, of no form
+        ("H200 144GB", "h200-sxm"),  # 141, announced as 144 of stacks
+        ("B200 192GB", "b200-sxm"),  # 180 GiB
+        ("MI300X 190GB", "mi300x"),
+        ("A100 48GB", None),
+        ("H100 PCIe 96GB", None),
+    ],
+)
+def test_memory_as_people_round_it_names_its_chip(words, chip):
+    reading = read_brief(f"70B on 64 {words}, 1T tokens")
+    assert (None if reading.unread else reading.fields["cluster.accelerator"]) == chip
