@@ -19,7 +19,8 @@ from scantling.design.draft import draft
 from scantling.design.unsettled import SETTLED
 from scantling.plans.prepare import prepare
 
-from .brief import OWNED, read_brief
+from .brief import read_brief
+from .facts_money import OWNED
 from .line import Reading
 from .question_commands import answers, arguments, line
 

@@ -1,11 +1,15 @@
 """A line as it was read: a brief with what the line asks."""
 
+from functools import partial
 from typing import Any
 
+from scantling.base.errors import DesignError
 from scantling.base.records import record
 from scantling.design.line_reading import Brief
 
 from .topics import Topic
+
+refusal = partial(DesignError, "text")  # of a line
 
 
 @record

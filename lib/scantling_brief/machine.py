@@ -10,6 +10,7 @@ from scantling.base.errors import DesignError
 from scantling.base.units import GB, GBIT
 from scantling.catalogue.hardware import Accelerator
 
+from .notes import Notes
 from .readers import RACKS, Chip
 
 _FIELD = "cluster.accelerator"
@@ -132,3 +133,15 @@ def choose_fabric(
     if abs(nearest.port_bytes_per_s / GBIT - port) >= 1:
         return {"scale_out": {"like": nearest.id, "port_gbits_per_s": port}}
     return {"scale_out": nearest.id}
+
+
+def devices_of_node(notes: Notes) -> int | None:
+    """Devices of a node: as said, else of the accelerator's usual node; None where it is not
+    known."""
+    stated: int | None = notes.fields.get("cluster.devices_per_node")
+    if stated:
+        return stated
+    if "cluster.accelerator" in notes.as_given:
+        return None
+    id = notes.fields.get("cluster.accelerator")
+    return catalogue.devices_per_node(id) if id else 8

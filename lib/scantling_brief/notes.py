@@ -161,6 +161,21 @@ class Notes:
         if entry not in self.unread:
             self.unread.append(entry)
 
+    def take_back(self, path: str) -> None:
+        """Leave a field out that was read."""
+        del self.fields[path]
+        self.read[:] = [read for read in self.read if read.field != path]
+
+    def leave_open(self, path: str, question: str, choices: Lines = ()) -> None:
+        """Ask about a field in place of setting it."""
+        self.take_back(path)
+        self.ask(self.words[path], question, choices)
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether a model is named, or its size or layers are said."""
+        return bool(self.fields.keys() & {"model", "model.like", "model.size", "model.layers"})
+
     def assume(self, path: str, value: Any, why: str) -> None:
         """A reading that was a choice."""
         self.assumed.append(Assumed(path, value, why))

@@ -8,7 +8,8 @@ from scantling.base.errors import DesignError
 from scantling.base.typed import amount, is_date, number, with_points
 from scantling.design.checks import as_number
 from scantling.design.design import Design
-from scantling_brief.brief import FEWEST_TOKENS, read_brief
+from scantling_brief.brief import read_brief
+from scantling_brief.facts_job import FEWEST_TOKENS
 from scantling_walkthroughs.typed import read_number
 from scantling_widgets.desk import amounts
 

@@ -1,0 +1,249 @@
+"""What the words on a job come to: its method, data, tokens, steps, batch and offload."""
+
+import re
+
+from scantling.catalogue.words import ADAPTED, POLICIES, ROLLOUT_ENGINES, Method
+
+from .facts_model import read_likeness
+from .facts_money import OF_WHAT
+from .notes import Asked, Notes
+from .readers import in_thousands
+from .topics import Topic
+
+SHORTEST_RUN_DAYS = 1 / 48  # half an hour: less is a step's, a save's, a restart's
+LONGEST_RUN_DAYS = 366.0  # above a year a span is that of a lease, or of a machine that is owned
+MOST_OF_EACH = 32  # sequences of a device's batch, as trainers are set
+SHORTEST = 64  # tokens of a sequence: fewer are sequences
+LONGEST_ALONE = 2**16  # tokens that nobody trains a model on: those of a sequence
+FEWEST_TOKENS = 1e6  # of a run: fewer are those of a sequence
+
+
+def read_engine(notes: Notes) -> None:
+    """An engine of serving beside a policy's training is the engine of its rollouts."""
+    if notes.fields.get("job.method") not in (Method.GRPO, Method.PPO):
+        return
+    for asked in [u for u in notes.unread if u.words.lower() in ROLLOUT_ENGINES]:
+        notes.unread.remove(asked)
+        notes.set("job.rollout.engine", asked.words.lower(), asked.words, "samples come from it")
+
+
+_KINDS = re.compile(
+    r"(?:rlhf|rl|rlvr|rlaif|verl|openrlhf|trl"
+    r"|reinforcement learning|preference \w+|policy \w+)(?: \w+)?",
+    re.IGNORECASE,
+)
+
+
+def read_kind_of_method(notes: Notes) -> None:
+    """The kind of a policy's training beside its method, as in RLHF with PPO, says nothing more."""
+    method = notes.fields.get("job.method")
+    if method not in (Method.GRPO, Method.PPO, Method.DPO):
+        return
+    for asked in [u for u in notes.unread if _KINDS.fullmatch(u.words)]:
+        notes.unread.remove(asked)
+        notes.note(asked.words, why=f"{method} is one of these")
+
+
+def read_rank(notes: Notes) -> None:
+    """The rank of adapters, where it is said apart from them; else it is asked about."""
+    rank = notes.facts.get("adapter_rank")
+    if rank is None:
+        return
+    words = notes.words["adapter_rank"]
+    of_adapters = notes.fields.get("job.method") in ADAPTED
+    if of_adapters or "job.adapter.base_bits" in notes.fields:
+        notes.set("job.adapter.rank", rank, words)
+    else:
+        notes.ask(words, "a rank of adapters, or of the launch?", ("job.adapter.rank",))
+
+
+_OF_A_LENGTH = (
+    "their mean length (job.rollout.mean_response), or the longest (job.rollout.max_response)?"
+)
+_OF_A_SEQUENCE = re.compile(r"seq|context|ctx|length|pack|document|block", re.IGNORECASE)
+
+
+def _of_responses(notes: Notes) -> None:
+    """Thousands alone, beside a policy, are a length of responses or of sequences: asked about."""
+    path = "job.seq_len"
+    if path not in notes.fields or notes.fields.get("job.method") not in POLICIES:
+        return
+    words = notes.words[path]
+    if _OF_A_SEQUENCE.search(words):
+        return
+    choices = ("job.rollout.mean_response", "job.rollout.max_response", path)
+    notes.leave_open(path, _OF_A_LENGTH, choices)
+
+
+_OF_A_STEP = "prompts of a step (job.rollout.prompts), or of the whole data set?"
+_OF_A_PROMPT = "samples of a prompt (job.rollout.samples)?"
+# four times the most of a published step (DAPO, arXiv 2503.14476); above, it may be the data set's
+_MOST_PROMPTS = 2048
+_ONE_STEP = re.compile(r"step|batch|update|iteration", re.IGNORECASE)
+
+
+def _prompts(notes: Notes) -> None:
+    """More prompts than any published step has are asked about, unless they are said to be one
+    step's."""
+    path = "job.rollout.prompts"
+    if notes.fields.get(path, 0) > _MOST_PROMPTS and not _ONE_STEP.search(notes.words[path]):
+        notes.leave_open(path, _OF_A_STEP, (path,))
+
+
+def read_samples(notes: Notes) -> None:
+    """Samples of a fine-tune stand in its data, where its length and passes are too; of a policy
+    they are asked about; the n of a policy is its samples of a prompt."""
+    facts, fields, words = notes.facts, notes.fields, notes.words
+    method = fields.get("job.method")
+    _of_responses(notes)
+    _prompts(notes)
+    if "tokens_each" in facts:
+        if method in POLICIES:
+            notes.set("job.rollout.mean_response", facts["tokens_each"], words["tokens_each"])
+        elif "examples" in facts:
+            facts["example_tokens"] = facts["tokens_each"]
+            words["example_tokens"] = words["tokens_each"]
+        else:
+            notes.set("job.seq_len", facts["tokens_each"], words["tokens_each"])
+    if "group" in facts:
+        if method in POLICIES:
+            notes.set("job.rollout.samples", facts["group"], words["group"])
+        else:
+            notes.ask(words["group"], _OF_A_PROMPT, ("job.rollout.samples",))
+    if method in POLICIES and "examples" in facts:
+        notes.ask(words["examples"], _OF_A_STEP, ("job.rollout.prompts",))
+    if method not in POLICIES and method not in (None, Method.PRETRAIN):
+        for fact, name in _DATA.items():
+            if fact in facts:
+                notes.set(f"job.data.{name}", float(facts.pop(fact)), words[fact])
+    if "example_tokens" in facts and "examples" not in facts:
+        notes.set("job.document_tokens", facts["example_tokens"], words["example_tokens"])
+
+
+_DATA = {"examples": "samples", "example_tokens": "mean_tokens", "epochs": "epochs"}
+
+
+def read_tokens(notes: Notes) -> None:
+    """Tokens of several epochs; no tokens for a model that nobody names; a count too small for a
+    run is asked about."""
+    facts = notes.facts
+    fields = notes.fields
+    each = facts.get("tokens_of_epoch")
+    if each is not None:
+        words = notes.words["tokens_of_epoch"]
+        notes.set("job.tokens", each * facts["epochs"], words, "each epoch passes all tokens")
+    elif "epochs" in facts and "examples" not in facts and facts["epochs"] != 1:
+        notes.ask(notes.words["epochs"], "of how many tokens is an epoch (job.tokens has all)?")
+    if "steps" in facts:
+        _steps(notes, facts["steps"])
+    sized = any(path.partition(".")[0] == "model" for path in fields)
+    if "tokens_per_param" in facts and not sized:
+        del facts["tokens_per_param"]
+        notes.questions.append(Asked(Topic.COMPUTE_OPTIMAL, notes.words["tokens_per_param"]))
+    days = fields.get("constraints.deadline_days")
+    if days is not None and days < SHORTEST_RUN_DAYS:
+        path = "constraints.deadline_days"
+        notes.leave_open(path, "a time of the run, or of something else?", (path,))
+    elif days is not None and days > LONGEST_RUN_DAYS and "prices.owned.capex_usd" in fields:
+        notes.take_back("constraints.deadline_days")
+        words = notes.words["constraints.deadline_days"]
+        notes.set("prices.owned.years", days / 365, words, "written off over")
+    elif days is not None and days > LONGEST_RUN_DAYS:
+        notes.leave_open("constraints.deadline_days", OF_WHAT)
+    if "alike" in facts:
+        read_likeness(notes, str(facts["alike"]))
+    in_sequences = "tokens of a sequence (job.seq_len), or sequences (plan.micro_batch)?"
+    _ask_if_below(notes, "job.seq_len", SHORTEST, in_sequences)
+    tokens = fields.get("job.tokens", FEWEST_TOKENS)
+    if SHORTEST <= tokens <= LONGEST_ALONE and "job.seq_len" not in fields:
+        words = notes.words["job.tokens"]
+        notes.take_back("job.tokens")
+        thousands = re.match(r"(\d+)\s?k", words, re.IGNORECASE)
+        if thousands:
+            tokens = in_thousands(int(thousands[1]))
+        notes.set("job.seq_len", int(tokens), words, "too few for a run: those of a sequence")
+    of_a_sequence = "tokens of the run (job.tokens), or of a sequence (job.seq_len)?"
+    _ask_if_below(notes, "job.tokens", FEWEST_TOKENS, of_a_sequence)
+
+
+def _ask_if_below(notes: Notes, path: str, least: float, question: str) -> None:
+    """Ask about a count that is too small for its field, which then stays open."""
+    value = notes.fields.get(path)
+    if value is not None and value < least:
+        notes.leave_open(path, question)
+
+
+def _steps(notes: Notes, steps: int) -> None:
+    """Tokens of a number of steps, where the batch is said in tokens, or in sequences of a length
+    that is said; it is asked about where neither is."""
+    fields = notes.fields
+    words = notes.words["steps"]
+    if fields.get("job.method") in POLICIES:
+        notes.set("job.rollout.steps", float(steps), words)
+        return
+    batch = fields.get("job.global_batch_tokens")
+    if batch is None and {"job.global_batch", "job.seq_len"} <= fields.keys():
+        batch = fields["job.global_batch"] * fields["job.seq_len"]
+    if batch is None:
+        notes.ask(words, "of how many tokens is a step (job.global_batch_tokens)?")
+    elif "job.tokens" not in fields:
+        notes.set("job.tokens", float(steps * batch), words, f"{steps:,} steps of {batch:,.0f}")
+
+
+def read_batch(notes: Notes) -> None:
+    """The sequences of a step where the batch of a device and the accumulation are said:
+    micro-batch x accumulation x data-parallel ways; ways that are not said are 1, as in a trainer's
+    settings."""
+    fields = notes.fields
+    accumulation = fields.get("plan.grad_accum")
+    devices = fields.get("cluster.devices")
+    _of_each_or_all(notes, devices, accumulation)
+    micro_batch = fields.get("plan.micro_batch")
+    if not (micro_batch and accumulation and devices):
+        return
+    if fields.keys() & {"job.global_batch", "job.global_batch_tokens"}:
+        return
+    ways = fields.get("plan.tp", 1) * fields.get("plan.pp", 1) * fields.get("plan.cp", 1)
+    if devices % ways == 0:
+        batch = micro_batch * accumulation * (devices // ways)
+        words = f"{notes.words['plan.micro_batch']}, {notes.words['plan.grad_accum']}"
+        why = f"{micro_batch} x {accumulation} x {devices // ways} data-parallel ranks"
+        notes.set("job.global_batch", batch, words, why)
+        notes.assume("job.global_batch", batch, why)
+
+
+def read_offload(notes: Notes) -> None:
+    """The CPU offload of FSDP takes parameters, gradients and the optimizer's states
+    (torch.distributed.fsdp, `CPUOffloadPolicy`); where its words name the optimizer it is that
+    alone."""
+    path = "plan.offload"
+    words = notes.words.get(path, "")
+    if notes.fields.get(path) != "optimizer" or "optimi" in words.lower():
+        return
+    if "fsdp" in notes.words.get("plan.sharding", "").lower():
+        notes.take_back(path)
+        notes.set(path, "optimizer+params", words, "FSDP takes both to the host")
+
+
+_GLOBAL = re.compile(r"global|total|effective|gbs|step", re.IGNORECASE)
+
+
+def _of_each_or_all(notes: Notes, devices: int | None, accumulation: int | None) -> None:
+    """A batch that does not say whose it is, of no more sequences than there are devices, is a
+    trainer's setting for each where accumulation is said, and asked about where it is not."""
+    fields, path = notes.fields, "job.global_batch"
+    batch = fields.get(path)
+    if batch is None or devices is None or "plan.micro_batch" in fields:
+        return
+    if devices == 1 and not accumulation:
+        return
+    words = notes.words[path]
+    if batch > devices or batch > MOST_OF_EACH or _GLOBAL.search(words):
+        return
+    notes.take_back(path)
+    if accumulation:
+        notes.set("plan.micro_batch", batch, words, "beside accumulation it is that of each device")
+    else:
+        notes.ask(
+            words, "of each device, or of all?", (f"plan.micro_batch: {batch}", f"{path}: {batch}")
+        )

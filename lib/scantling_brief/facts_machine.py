@@ -1,0 +1,270 @@
+"""What the words on a machine come to: chips, nodes, racks, instances, sites, spares, failures."""
+
+import re
+from math import ceil, prod
+
+from scantling import catalogue
+from scantling.base.errors import plain
+from scantling.base.records import Lines
+from scantling.base.units import GB, HOUR_S
+from scantling.catalogue.words import Axis
+from scantling.endure.failures import rate_of_mtbf
+
+from .decisive import NO_CHIP, near_chips
+from .facts_money import read_bare_sum, read_price_of_instance, read_spot
+from .facts_network import read_alternatives, read_network
+from .line import refusal
+from .machine import choose_accelerator, devices_of_node
+from .notes import Notes
+from .readers import MOST_IN_A_NODE, Chip
+from .topics import Topic
+
+MOST_TOGETHER = 144  # devices of a node or a rack, of all that are announced
+
+
+def read_machine(notes: Notes) -> None:
+    """Chip, count and network."""
+    facts = notes.facts
+    if "hours_of" in facts and "accelerator" not in facts:
+        notes.set("accelerator", facts["hours_of"], notes.words["hours_of"])
+    if "of_them" in facts:
+        _of_them(notes, facts["of_them"])
+    if "of_each" in facts:
+        _of_each(notes, facts["of_each"])
+    if "instance" in facts:
+        _instance(notes, facts["instance"])
+        read_price_of_instance(notes)
+    else:
+        _accelerator(notes)
+    if "racks" in facts:
+        _racks(notes, facts["racks"])
+    if "nodes" in facts:
+        _nodes(notes, facts["nodes"])
+    _of_each_site(notes)
+    _ranks(notes)
+    if "node_hours" in facts and (per_node := devices_of_node(notes)) is not None:
+        facts["device_hours"] = facts["node_hours"] * per_node
+        notes.words["device_hours"] = notes.words["node_hours"]
+    if "device_hours" in facts:
+        _hours(notes, facts["device_hours"])
+    if "bare_sum" in facts:
+        read_bare_sum(notes, facts["bare_sum"])
+    read_spot(notes)
+    read_alternatives(notes)
+    read_network(notes)
+    _failures(notes)
+    if "spares_of_each" in facts:
+        _spares(notes, facts["spares_of_each"])
+    if "rdma" in facts:
+        notes.note(notes.words["rdma"], why="the fabric does RDMA; there is no field for it")
+
+
+def _spares(notes: Notes, each: float) -> None:
+    """Spare nodes of so many; they are asked about where the nodes are not known."""
+    words = notes.words["spares_of_each"]
+    devices, per_node = notes.fields.get("cluster.devices"), devices_of_node(notes)
+    if devices is None or per_node is None:
+        notes.ask(words, "of how many nodes (reliability.spares)?", ("reliability.spares",))
+        return
+    nodes = devices // per_node
+    notes.set("reliability.spares", ceil(each * nodes), words, f"of {nodes:,} nodes")
+
+
+def _of_each_site(notes: Notes) -> None:
+    """More devices for each than a node or a rack holds are those of a site; they are asked about
+    where no sites are."""
+    path, fields = "cluster.devices_per_node", notes.fields
+    each = fields.get(path, 0)
+    if each <= MOST_TOGETHER:
+        return
+    words = notes.words[path]
+    notes.take_back(path)
+    if "cluster.sites" in fields and "cluster.devices" not in fields:
+        notes.set("cluster.devices", fields["cluster.sites"] * each, words, "of each site")
+    else:
+        notes.ask(words, "each of what (cluster.devices has all)?", ("cluster.devices",))
+
+
+def _ranks(notes: Notes) -> None:
+    """Devices of a plan whose replicas are said, where no count of devices is."""
+    fields = notes.fields
+    if "plan.dp" not in fields or "cluster.devices" in fields:
+        return
+    devices = prod(fields.get(f"plan.{axis}", 1) for axis in (Axis.TP, Axis.PP, Axis.CP, Axis.DP))
+    notes.set("cluster.devices", devices, notes.words["plan.dp"], "tp x pp x cp x dp")
+
+
+def _failures(notes: Notes) -> None:
+    """Failures per 1,000 node-days of a time between two of the job, of a node or of a device; of
+    the job it is asked about where the devices are not known."""
+    path = "reliability.failures_per_1000_node_days"
+    for fact in notes.facts.keys() & {"node_mtbf_s", "device_mtbf_s"}:
+        held = 1 if fact == "device_mtbf_s" else _devices_of_a_node(notes)
+        rate = float(f"{rate_of_mtbf(notes.facts[fact], held):.4g}")
+        notes.set(path, rate, notes.words[fact], f"of {held} devices, on nodes of 8")
+        return
+    mtbf_s = notes.facts.get("mtbf_s")
+    if mtbf_s is None:
+        return
+    words = notes.words["mtbf_s"]
+    devices = notes.fields.get("cluster.devices")
+    if devices is None:
+        notes.ask(words, "on how many nodes?", (path,))
+        return
+    rate = float(f"{rate_of_mtbf(mtbf_s, devices):.4g}")
+    why = f"one in {mtbf_s / HOUR_S:.3g} h on {devices:,.0f} devices, 8 a node"
+    notes.set(path, rate, words, why)
+
+
+def _devices_of_a_node(notes: Notes) -> int:
+    """Devices of a node as the line says it, else of the usual node of its accelerator; 8 where the
+    catalogue has none."""
+    held = notes.fields.get("cluster.devices_per_node")
+    chip = notes.fields.get("cluster.accelerator")
+    if held is None and chip in catalogue.accelerators():
+        return catalogue.devices_per_node(chip)
+    return int(held or 8)
+
+
+def _accelerator(notes: Notes) -> None:
+    """The card; what the catalogue lacks of it is asked about, and its name stands as it was
+    given."""
+    words = notes.words
+    field = "cluster.accelerator"
+    nvlink = notes.facts.get("nvlink")
+    memory = notes.facts.get("memory")
+    if "accelerator" not in notes.facts:
+        if nvlink is not None:
+            notes.note(words["nvlink"], why="no accelerator is named")
+        if memory is not None:
+            rows = catalogue.accelerators().values()
+            choices = tuple(row.id for row in rows if round(row.hbm_bytes / GB) == memory)[:6]
+            notes.ask(words["memory"], f"which accelerator has {memory} GB?", choices)
+        return
+    chip: Chip = notes.facts["accelerator"]
+    if memory is not None and chip.memory_gb is None:
+        chip = chip.joined(chip._replace(memory_gb=memory, text=f"{chip.text} {memory}GB")) or chip
+    choice = choose_accelerator(chip, nvlink)
+    if choice.id is None:
+        _as_given(notes, chip, near_chips(chip.text), NO_CHIP)
+        return
+    for error in choice.lacking:
+        of_family = tuple(map(str, error.allowed)) if isinstance(error.allowed, tuple) else ()
+        ids = tuple(name.split()[0] for name in of_family) or near_chips(chip.text)
+        if "NVLink" in str(error.value):
+            notes.ask(words["nvlink"], plain(str(error), 300), ids)
+        else:
+            _as_given(notes, chip, ids, plain(str(error), 300))
+            return
+    notes.fields[field] = choice.id
+    sources = ", ".join(words[fact] for fact in ("accelerator", "nvlink") if fact in words)
+    notes.note(sources, field, choice.id, choice.why)
+    if choice.why:
+        notes.assume(field, choice.id, choice.why)
+
+
+def _as_given(notes: Notes, chip: Chip, choices: Lines, question: str) -> None:
+    """A card that the catalogue lacks stands as it was given."""
+    notes.fields["cluster.accelerator"] = chip.text
+    notes.as_given.add("cluster.accelerator")
+    notes.ask(chip.text, question, choices)
+
+
+def _instance(notes: Notes, node: str) -> None:
+    """A rented instance: a node of the catalogue with its accelerator."""
+    words = notes.words["instance"]
+    row = catalogue.node(node)
+    notes.set("cluster.accelerator", row.accelerator, words, f"the accelerator of {node}")
+    notes.set("cluster.node", node, words)
+    how_many = any(asked.topic is Topic.FEWEST for asked in notes.questions)
+    if "nodes" not in notes.facts and "cluster.devices" not in notes.fields and not how_many:
+        notes.set("cluster.devices", row.devices, words, "one instance")
+
+
+def _of_them(notes: Notes, count: int) -> None:
+    """A count of what was named before: instances, else accelerators; it is asked about where
+    neither was, or was counted."""
+    counted = "nodes" in notes.facts or "cluster.devices" in notes.fields
+    if counted or not notes.facts.keys() & {"instance", "accelerator"}:
+        notes.ask(notes.words["of_them"], "of what are they so many (cluster.devices)?")
+        return
+    of_nodes = "instance" in notes.facts or "cluster.devices_per_node" in notes.fields
+    path = "nodes" if of_nodes else "cluster.devices"
+    notes.set(path, count, notes.words["of_them"])
+
+
+def _of_each(notes: Notes, count: int) -> None:
+    """A count of devices of each: of each chip that is compared, or of each node; it is asked about
+    where neither is."""
+    words = notes.words["of_each"]
+    if any(either.path == "accelerator" for either in notes.either):
+        notes.set("cluster.devices", count, words, "of each that is compared")
+    elif "nodes" in notes.facts and count <= MOST_IN_A_NODE:
+        notes.set("cluster.devices_per_node", count, words)
+    else:
+        notes.ask(words, "each of what (cluster.devices has all)?", ("cluster.devices",))
+
+
+def _racks(notes: Notes, racks: int) -> None:
+    """Devices of a count of racks, where the scale-up domain is one."""
+    words = notes.words["racks"]
+    id = None if notes.as_given else notes.fields.get("cluster.accelerator")
+    domain = catalogue.accelerator(id).scale_up_domain if id else 0
+    if not id or domain <= catalogue.devices_per_node(id):
+        notes.ask(words, "how many devices does a rack hold (cluster.devices)?")
+        return
+    notes.set("cluster.devices", racks * domain, words, f"{racks:,} racks of {domain}")
+
+
+_OF_EACH = re.compile(
+    r"\b(?:each|every|with|of|per|have|has|having|holding|contain\w*)\b|[x×*@]", re.IGNORECASE
+)
+
+
+def _nodes(notes: Notes, nodes: int) -> None:
+    """Devices of a count of nodes; a count behind them that their usual nodes add up to is that of
+    all: 2 nodes (16 A100)."""
+    per_node = devices_of_node(notes)
+    field = "cluster.devices"
+    if per_node is None:
+        notes.ask(notes.words["nodes"], "how many devices does a node hold (cluster.devices)?")
+        return
+    devices = nodes * per_node
+    chip = notes.fields.get("cluster.accelerator")
+    usual = catalogue.devices_per_node(chip) if chip and not notes.as_given else None
+    stated = "cluster.devices_per_node" in notes.fields
+    if stated and per_node == nodes * (usual or 0) and not _OF_EACH.search(notes.words["nodes"]):
+        del notes.fields["cluster.devices_per_node"]
+        notes.set(field, per_node, notes.words["nodes"], f"on {nodes:,} nodes of {usual}")
+        return
+    all_devices = notes.fields.setdefault(field, devices)
+    if all_devices != devices:
+        raise refusal(
+            problem=f"gives {all_devices:,} devices and {nodes:,} nodes of {per_node}",
+            allowed="one count",
+        )
+    notes.note(notes.words["nodes"], field, devices, f"{nodes:,} nodes of {per_node}")
+    if "cluster.devices_per_node" not in notes.fields:
+        why = f"{nodes:,} nodes with {per_node} devices each, as this accelerator's usual node has"
+        notes.assume(field, devices, why)
+
+
+def _hours(notes: Notes, device_hours: float) -> None:
+    """Devices of a budget of device-hours until the deadline, in whole nodes; where devices are
+    said, or no deadline is, the hours set nothing."""
+    words = notes.words["device_hours"]
+    days = notes.fields.get("constraints.deadline_days")
+    if "cluster.devices" in notes.fields:
+        notes.ask(
+            words, "device-hours beside devices: in how many days (constraints.deadline_days)?"
+        )
+        return
+    per_node = devices_of_node(notes)
+    if not days or per_node is None:
+        notes.ask(words, "in how many days (constraints.deadline_days), on how many devices?")
+        return
+    most = device_hours / (24 * days)
+    devices = int(most // per_node) * per_node or max(1, int(most))
+    why = f"as many as the hours pay for in {days:g} days, in whole nodes of {per_node}"
+    notes.set("cluster.devices", devices, words, why)
+    notes.assume("cluster.devices", devices, why)
