@@ -16,7 +16,8 @@ class Bar:
         from rich.progress import Progress
 
         self.stopped, out = False, Console(stderr=True)
-        self.bar = Progress(console=out, disable=not (visible and out.is_terminal))
+        self.visible = visible and out.is_terminal
+        self.bar = Progress(console=out, disable=not self.visible)
         self.task = self.bar.add_task("searching")
 
     def __call__(self, done: int, of: int) -> bool:
@@ -38,7 +39,8 @@ class Bar:
         except ValueError:  # not the main thread
             before = None
         try:
-            with self.bar:
+            # a bar that is disabled ends with an empty line under rich before 14.2
+            with self.bar if self.visible else contextlib.nullcontext():
                 yield self
         finally:
             if before is not None:
