@@ -316,6 +316,21 @@ _FORM_FIRST = re.compile(
     rf"(?P<chip>(?:{FAMILY})s?(?:\s+{MEMORY})?)(?![\w-]|\s+(?:PCI|SXM))",
     re.ASCII | re.IGNORECASE,
 )
+# two forms of one chip, which is named once: H100 SXM vs PCIe, SXM or H100 PCIe
+_ONE_FORM = r"PCI-?e|SXM\d?|NVL"
+_OR_FORM = (
+    r"(?:\s+\w+){0,3}?\s+(?:or|vs\.?|versus|against|than|instead\s+of|worth\s+it\s+over)\s+"
+    r"(?:the\s+|an?\s+)?"
+)
+_FORM_BEHIND = re.compile(
+    rf"\b(?P<chip>{FAMILY})(?P<one>s?[\s-]+(?:{_ONE_FORM}){_OR_FORM})(?P<other>{_ONE_FORM})(?![\w-])",
+    re.ASCII | re.IGNORECASE,
+)
+_FORM_BEFORE = re.compile(
+    rf"(?P<named>\b(?:{FAMILY})s?[\s-]+)?\b(?P<one>(?:{_ONE_FORM}){_OR_FORM})"
+    rf"(?P<chip>{FAMILY})(?P<other>s?[\s-]+(?:{_ONE_FORM}))(?![\w-])",
+    re.ASCII | re.IGNORECASE,
+)
 _SPOT_FIRST = re.compile(
     rf"\b(?P<spot>spot|pre-?emptible|interruptible)\s+(?P<chip>(?:{FAMILY})s?(?:\s+{MEMORY})?)(?![\w-])",
     re.ASCII | re.IGNORECASE,
@@ -374,6 +389,10 @@ def normalised(text: str) -> str:
     text = _NO_APOSTROPHE.sub(r"\1n't", text)
     text = _SPOT_FIRST.sub(r"\g<chip> \g<spot>", _TWICE.sub("2 times ", _LACKS.sub("no ", text)))
     text = _FORM_FIRST.sub(r"\g<nodes>\g<chip> \g<form>", text)
+    text = _FORM_BEHIND.sub(r"\g<chip>\g<one>\g<chip> \g<other>", text)
+    text = _FORM_BEFORE.sub(
+        lambda form: form[0] if form["named"] else f"{form['chip']} {form[0]}", text
+    )
     text = _JOINED.sub(r"\1 ", text)
     text = _OPTION.sub(r" or ", _FIRST_OPTION.sub("", text))
     text = _HALF.sub(lambda half: _HALVES.get(half[1].lower(), f"0.5 {half[1]}"), text)

@@ -30,6 +30,11 @@ def _flat(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 
 
+def _named(family: str, rows: list[Accelerator]) -> Accelerator | None:
+    """The accelerator that a family alone names: an A100 is the one of 80 GB and SXM."""
+    return next((row for row in rows if family in map(_flat, (row.id, *row.aliases))), None)
+
+
 def _is_of(row: Accelerator, family: str) -> bool:
     """Whether an accelerator belongs to a family as it is written."""
     for name in (row.id, *row.aliases):
@@ -70,9 +75,10 @@ def choose_accelerator(chip: Chip, nvlink: bool | None) -> Choice:
             what = "with NVLink" if nvlink else "without NVLink"
             lacking.append(_lacking(chip.family, what, of_family))
         fitting = matches or fitting
-    plain = [row for row in fitting if chip.family in map(_flat, (row.id, *row.aliases))]
+    usual = _named(chip.family, of_family) or of_family[0]
+    alike = [row for row in fitting if row.hbm_bytes == usual.hbm_bytes] or fitting
     why = "the usual one of " + ", ".join(row.id for row in fitting) if len(fitting) > 1 else ""
-    row = (plain or fitting)[0]
+    row = _named(chip.family, fitting) or alike[0]
     refusal = row.refusal()
     if refusal:
         lacking.append(refusal)

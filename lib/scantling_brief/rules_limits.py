@@ -508,6 +508,11 @@ LIMITS = (
         rf"(?:at\s+)?(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an?)\s*kwh",
     ),
     *sets(
+        {"prices.usd_per_kwh": plain},
+        rf"(?:(?:electricity|power|energy)(?:\s+(?:price|costs?|rate))?{BE}\s*)?(?:at\s+)?(?P<v>0?\.\d+)\s*(?:/|per|an?)\s*kwh",
+        why="no currency is said: dollars",
+    ),
+    *sets(
         {"prices.usd_per_kwh": cents},
         r"(?:electricity|power|energy)(?:\s+(?:price|costs?|rate))?(?:\s*(?:is|are|at|of|:|=))*\s*(?P<v>\d+(?:\.\d+)?)\s*(?:¢|(?:us\s+)?cents?|ct)(?!\s*(?:/|per))",
         r"(?:at\s+)?(?P<v>\d+(?:\.\d+)?)\s*(?:¢|(?:us\s+)?cents?|ct|c)\s*(?:/|per|an?)\s*kwh",

@@ -397,7 +397,7 @@ QUESTIONS = (
         rf"(?:do|does|should|would|will)\s+(?:{_WE}|it)\s+need\s+(?:any\s+|hot\s+|cold\s+)*spares?(?:\s+(?:nodes|gpus|machines))?",
         r"how\s+often\s+(?:will|does|do|would|should)\s+(?:it|this|that|the\s+\w+|we)\s+(?:crash|fail|break|stop|restart)",
         rf"(?:{_IF}|if|when)\s+(?:an?\s+|one\s+|1\s+(?:of\s+(?:our\s+|the\s+)?)?|the\s+|any\s+|whole\s+|entire\s+|single\s+)*(?:node|rack|pod|switch|building|hall|gpu)\s+"
-        r"(?:dies|fails|goes\s+down|is\s+lost|breaks|crashes)",
+        r"(?:dies|fails|goes\s+down|is\s+lost|breaks|crashes)(?!\s+(?:\w+\s+){0,2}(?:every|each|once|per|an?|\d))",
         rf"{CHECKPOINT}\s+sizes?(?:\s+and\s+(?:save|write)\s+times?)?|(?:save|saving|write)\s+times?",
         r"how\s+much\s+(?:time|compute|work|goodput|progress|uptime)\s+(?:do|will|would|could|did|is)\s+(?:(?:i|we)\s+)?(?:wasted?|loo?se|lost)"
         r"(?:\s+(?:per|at\s+(?:a|each)|with\s+each)\s+(?:failure|crash|restart|interruption))?",

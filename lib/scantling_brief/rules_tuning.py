@@ -129,6 +129,7 @@ TUNING = (
         {"job.rollout.max_response": sequence},
         rf"(?:response|completion|output|generation)s?[\s_-]+(?:length|len|budget|tokens|limit|cap){BE}\s*(?:{MOST}\s*)?"
         rf"{whole_in('v')}(?:\s*tokens)?",
+        rf"{whole_in('v')}(?:[\s-]*tok(?:en)?s?)?[\s-]+(?:response|completion|output|generation)s?[\s_-]+(?:length|len|budget|limit|cap)",
         rf"max[\s_-]*(?:new[\s_-]*|output[\s_-]*|response[\s_-]*|completion[\s_-]*)tokens{BE}\s*{whole_in('v')}",
         rf"{MOST}\s*{whole_in('v')}(?:[\s-]*tokens?)?\s+(?:each|per\s+(?:response|completion|sample|roll-?out|answer)|(?:long\s+)?"
         r"(?:responses?|completions?|generations?|outputs?))",

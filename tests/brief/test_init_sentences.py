@@ -205,6 +205,7 @@ def test_dollars_of_a_machine_that_is_owned_are_said_to_be_a_rent(owned):
         ("H200 144GB", "h200-sxm"),  # 141, announced as 144 of stacks
         ("B200 192GB", "b200-sxm"),  # 180 GiB
         ("MI300X 190GB", "mi300x"),
+        ("A100 PCIe", "a100-80-pcie"),  # as an A100 alone is the one of 80 GB
         ("A100 48GB", None),
         ("H100 PCIe 96GB", None),
     ],
@@ -212,3 +213,37 @@ def test_dollars_of_a_machine_that_is_owned_are_said_to_be_a_rent(owned):
 def test_memory_as_people_round_it_names_its_chip(words, chip):
     reading = read_brief(f"70B on 64 {words}, 1T tokens")
     assert (None if reading.unread else reading.fields["cluster.accelerator"]) == chip
+
+
+@pytest.mark.parametrize(
+    ("line", "chips"),
+    [
+        ("H100 SXM vs PCIe for 13B on 256 GPUs", ("h100-sxm", "h100-pcie")),
+        ("how much slower is PCIe H100 than SXM for 13B on 256 GPUs?", ("h100-pcie", "h100-sxm")),
+        ("SXM or PCIe H100s for a 13B on 256 GPUs?", ("h100-sxm", "h100-pcie")),
+        ("is A100 SXM worth it over PCIe for 7B on 32 GPUs?", ("a100-80-sxm", "a100-80-pcie")),
+        ("13B on 64 H100 SXM, offload over PCIe", ()),  # a way, and no other chip
+        ("13B on 64 H100 PCIe over 100GbE", ()),
+    ],
+)
+def test_two_forms_of_a_chip_that_is_named_once_are_compared(line, chips):
+    reading = read_brief(line)
+    compared = dict(reading.question.compared) if reading.question else {}
+    assert (compared.get("cluster.accelerator", ()), reading.unread) == (chips, ())
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "value"),
+    [
+        ("how often to save if a node fails every 3 hours?", "failures_per_1000_node_days", 125.0),
+        ("what happens if a node fails?", "failures_per_1000_node_days", None),
+        ("power 0.08/kWh", "usd_per_kwh", 0.08),
+        ("electricity is 0.08 per kWh", "usd_per_kwh", 0.08),
+        ("GRPO with 16k response length", "max_response", 16384),
+        ("GRPO, response length 16k", "max_response", 16384),
+    ],
+)
+def test_words_between_a_figure_and_its_noun_take_nothing_away(words, field, value):
+    reading = read_brief(f"70B on 512 H100, {words}")
+    named = {path.rpartition(".")[2]: x for path, x in reading.fields.items()}
+    assert (named.get(field), reading.unread) == (value, ())
