@@ -445,6 +445,10 @@ def titled(title: str, rows: Sequence[Sequence[str]], *looks: Look) -> Iterator[
 
 
 def _spoken(key: str) -> str:
+    """A key in words, without the unit that its cells show."""
+    for ending in ENDINGS:
+        if ending.startswith("_") and key.endswith(ending):
+            return key.removesuffix(ending).replace("_", " ")
     return key.replace("_", " ")
 
 
@@ -538,6 +542,7 @@ SHARES = (
     "goodput_gain",
     "goodput_lost_where_restarts_preempt",
 )
+BYTES_OF = ("bytes_over_", "bytes_per_device")
 ENDINGS: dict[str, Manner] = {  # of keys, in this order
     "bytes_in": size,
     "bytes_out": size,
@@ -585,4 +590,6 @@ def manner(key: str, unit: str | None) -> Manner | None:
         return seconds
     if key in SHARES:
         return share
+    if key == "bytes" or key.startswith(BYTES_OF):
+        return size
     return next((of for ending, of in ENDINGS.items() if key.endswith(ending)), None)

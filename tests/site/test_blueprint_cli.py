@@ -1,6 +1,7 @@
 """`scantling blueprint`: parts, JSON, exit codes, errors in one line."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def test_one_part_alone_on_a_tpu(capsys, part):
         and f"\n{part}\n" in out
         and not [p for p in PARTS if p != part and f"\n{p}\n" in out]
     )
+
+
+@pytest.mark.parametrize("part", ["placement", "planes"])
+def test_bytes_and_times_have_units_in_their_cells_and_none_in_their_heads(capsys, part):
+    _, out, _ = run(capsys, "llama-3.1-70b-128-h100", "--part", part)
+    assert not re.search(r"bytes per s|exposed s|start s|message bytes", out)
+    assert not re.search(r"\d,\d{3},\d{3},\d{3}", out)  # no count of bytes in full
+    assert re.search(r"\d [MGT]B", out)
 
 
 def test_json_has_the_named_parts(capsys):
