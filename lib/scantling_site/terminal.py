@@ -383,7 +383,7 @@ def any_part(data: Data) -> Iterator[RenderableType]:
         elif not isinstance(value, dict):
             rest[key] = value
         elif flat := _flat(value):
-            yield from pairs(name, flat)
+            yield from pairs(name, flat, "bytes" if key in IN_BYTES else None)
     if rest:
         yield from pairs("", rest)
 
@@ -420,8 +420,9 @@ def _is_number_or_none(value: Any) -> bool:
     return isinstance(value, Number | None) and not isinstance(value, bool)
 
 
-def pairs(title: str, data: Data) -> Iterator[RenderableType]:
-    """Names and values, a text a line; what is empty or a table is left out."""
+def pairs(title: str, data: Data, unit: str | None = None) -> Iterator[RenderableType]:
+    """Names and values, all in one unit where it is said, a text a line; what is empty or a table
+    is left out."""
     rows = []
     for key, value in data.items():
         first = _first(value)
@@ -430,7 +431,7 @@ def pairs(title: str, data: Data) -> Iterator[RenderableType]:
             for i, text in enumerate(value):
                 rows.append(["" if i else name, plain(text, 300)])
         elif value not in (None, "") and not isinstance(first, dict):
-            rows.append([name, cell(key, value)])
+            rows.append([name, cell("" if unit else key, value, unit)])
     yield from titled(title, rows, Look(), Look(overflow="fold"))
 
 
@@ -542,6 +543,7 @@ SHARES = (
     "goodput_gain",
     "goodput_lost_where_restarts_preempt",
 )
+IN_BYTES = ("checkpoint_parts",)  # mappings whose values are bytes
 BYTES_OF = ("bytes_over_", "bytes_per_device")
 ENDINGS: dict[str, Manner] = {  # of keys, in this order
     "bytes_in": size,
