@@ -3,6 +3,7 @@ sites, and what a manifest leaves to the reader. Lists are lines of README.md.""
 
 from typing import NamedTuple
 
+from scantling.base import show
 from scantling.base.show import gigabytes, span
 from scantling.catalogue.words import Sharding
 from scantling_site.rollout.burn_in import all_reduce_rates
@@ -101,7 +102,7 @@ def to_measure(launch: LaunchPlan) -> list[str]:
     """What the network should show."""
     tests = "nccl-tests" if launch.chip == "nvidia" else "rccl-tests"
     out = [
-        f"{tests}' all_reduce_perf of 16 GB over {over}: about {rate / 1e9:,.0f} GB/s of bus "
+        f"{tests}' all_reduce_perf of 16 GB over {over}: about {show.bytes_per_s(rate)} of bus "
         "bandwidth is what this plan counts on."
         for over, rate in bus_rates(launch)
     ]
@@ -131,7 +132,7 @@ def data(launch: LaunchPlan) -> list[str]:
     tokens_per_s = job.global_batch * job.seq_len / launch.step_s
     out = [
         f"DATA: {framework.data}.",
-        f"{tokens_per_s:,.0f} tokens/s, {tokens_per_s * TOKEN_BYTES / 1e6:,.1f} MB/s as 4-byte "
+        f"{tokens_per_s:,.0f} tokens/s, {show.bytes_per_s(tokens_per_s * TOKEN_BYTES)} as 4-byte "
         "token ids: little beside checkpoints, but it must never stall; keep two batches ready a "
         "rank.",
     ]
@@ -150,13 +151,11 @@ def data_store(launch: LaunchPlan, tokens: float) -> str:
     nvme = launch.cluster.nvme_bytes
     size = tokens * TOKEN_BYTES
     store = md(launch.cluster.storage or "the shared file system")
-    disk = f"({nvme / 1e12:.1f} TB)"
+    disk = f"({show.size(nvme)})"
     cache = f": the NVMe of a node {disk} holds a cache of it."
     if nvme > size:
         cache = f" or on every node's NVMe {disk}."
-    return (
-        f"{tokens:,.3g} tokens are {size / 1e12:,.2f} TB of token ids; put them on {store}{cache}"
-    )
+    return f"{tokens:,.3g} tokens are {show.size(size)} of token ids; put them on {store}{cache}"
 
 
 def watch(launch: LaunchPlan) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from scantling.base import show
 from scantling.base.show import gigabytes, span
 
 from .launch_plan import LaunchPlan, known
@@ -163,7 +164,7 @@ def slow_saves(launch: LaunchPlan) -> Iterator[str]:
     yield (
         f"Slow saves: {gigabytes(a_node)} a node, {span(durable_s)} until durable of "
         f"{span(launch.save_s)} between saves. Where the file system is slower: save to the node's "
-        f"NVMe first ({launch.cluster.nvme_bytes / 1e12:.1f} TB) and copy to shared storage behind "
+        f"NVMe first ({show.size(launch.cluster.nvme_bytes)}) and copy to shared storage behind "
         f"the training{how}."
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import log
 from typing import Any
 
+from scantling.base import show
 from scantling.base.errors import plain
 from scantling.base.show import NONE, count, days, largest, number, percent, several, usd
 from scantling.physics.calibration_file import Override
@@ -248,10 +249,10 @@ def worth_row(worth: Worth) -> list[str]:
 def fabric_line(price: FabricPrice) -> str:
     """What a slow network would cost, before day 1."""
     money = "" if price.usd is None else f" and {usd(price.usd)}"
+    rate = show.bytes_per_s(price.all_reduce_bytes_per_s)
     return (
-        f"Before day 1: all-reduce over all devices should reach "
-        f"{price.all_reduce_bytes_per_s / 1e9:.0f} GB/s of bus bandwidth; at half of that the run "
-        f"takes {days(price.days)}{money} more"
+        f"Before day 1: all-reduce over all devices should reach {rate} of bus bandwidth; at half "
+        f"of that the run takes {days(price.days)}{money} more"
     )
 
 

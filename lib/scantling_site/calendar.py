@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple, TypedDict
 
+from scantling.base import show
 from scantling.base.errors import DesignError
 from scantling.base.records import Known, Lines, Record, record
 from scantling.base.units import DAY_S
@@ -260,7 +261,7 @@ def _lines(s: Site, windows: Sequence[Window], first: float, last: Known) -> Ite
         store = s.most(lambda one: one.read_bytes_per_s)
         yield (
             f"{network.phase.name} waits most for the network ({network.network_share:.1%} of its "
-            f"step), {store.phase.name} reads most ({store.read_bytes_per_s / 1e6:,.2f} MB/s): "
+            f"step), {store.phase.name} reads most ({show.bytes_per_s(store.read_bytes_per_s)}): "
             "network and stores are judged by them"
         )
     if not windows[0].paces[0].speed:

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scantling.base import show
 from scantling.base.columns import Array
 from scantling.base.records import Lines, Record, record
 from scantling.design.cluster import Cluster
@@ -412,8 +413,8 @@ def _notes(
     if more["bytes_over_pod"] > 0:
         out.append(
             f"order {less['order']} sends least over pods: "
-            f"{less['bytes_over_pod'] / 1e9:,.0f} GB a step against "
-            f"{more['bytes_over_pod'] / 1e9:,.0f}"
+            f"{show.size(less['bytes_over_pod'])} a step against "
+            f"{show.size(more['bytes_over_pod'])}"
         )
     if layout.devices % cluster.devices_per_node:
         out.append("the last node is partly used")

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from scantling.advise.recovery import corpus_of
+from scantling.base import show
 from scantling.base.columns import Column
 from scantling.base.records import Known, Lines, Record, record
 from scantling.base.show import params, usd
@@ -232,7 +233,7 @@ def file_system_needs(s: Site, tokens: storage.Corpus) -> Iterator[Need]:
         size / s.period_s,
         float(has.write_bytes_per_s),
         "bytes/s",
-        f"{size / 1e12:.2f} TB durable within {s.period_s:,.0f} s, before the next save begins",
+        f"{show.size(size)} durable within {s.period_s:,.0f} s, before the next save begins",
     )
     yield need(
         FILE_SYSTEM,
@@ -250,7 +251,7 @@ def file_system_needs(s: Site, tokens: storage.Corpus) -> Iterator[Need]:
         volume / (CONSTANTS.read_share * recovery) if recovery > 0 else 0.0,
         float(has.read_bytes_per_s),
         "bytes/s",
-        f"{volume / 1e12:.2f} TB adding no more than {CONSTANTS.read_share:.0%} to a recovery of "
+        f"{show.size(volume)} adding no more than {CONSTANTS.read_share:.0%} to a recovery of "
         f"{recovery:,.0f} s",
     )
     reads = s.most(lambda one: one.read_bytes_per_s)
@@ -391,7 +392,7 @@ def _corpus_lines(s: Site, reads: Site, preparation: Pipeline) -> Iterator[str]:
     inverse = 1 / float(has.write_bytes_per_s) + 1 / float(has.read_bytes_per_s)
     hours = preparation.shuffle_bytes / 2 / HOUR_S * inverse
     yield (
-        f"shuffled once over all shards: {preparation.shuffle_bytes / 1e12:.2f} TB read and "
+        f"shuffled once over all shards: {show.size(preparation.shuffle_bytes)} read and "
         f"written, {hours:.2g} h at the rates of the store"
     )
     batch = reads.phase.global_batch

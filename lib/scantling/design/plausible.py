@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from ..base import show
 from ..base.files import table_rows
 from ..base.records import record
 from ..catalogue.families import family
@@ -122,7 +123,7 @@ def _data_worn_out(resolved: Resolved) -> Iterator[Question]:
     if passes > MOST_PASSES:
         left = _short(float(f"{fresh:.3g}"))
         text = (
-            f"{corpus.raw_bytes / 1e12:.3g} TB of raw corpus leave {left} tokens, which "
+            f"{show.size(corpus.raw_bytes)} of raw corpus leave {left} tokens, which "
             f"{_short(tokens)} tokens see {passes:,.0f} times; repeats beyond {MOST_PASSES} teach "
             "next to nothing (Muennighoff et al. 2023): is that meant?"
         )

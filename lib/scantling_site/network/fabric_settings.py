@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scantling import catalogue
+from scantling.base import show
 from scantling.base.records import Record, record
 from scantling.base.stats import poisson_beyond
 from scantling.catalogue.hardware import Fabric
@@ -207,7 +208,7 @@ def _fan_in(s: Site, fabric: Fabric, load: Burst) -> Setting:
         choice=choice,
         why=(
             f"{load.incast:.0f} senders meet at a card in the experts' exchange; "
-            f"{load.queue_bytes / 1e6:.2f} MB pile up in one step of "
+            f"{show.size(load.queue_bytes)} pile up in one step of "
             f"{s.cluster.scale_out_latency_s / 1e-6:.0f} us"
         ),
         figure=load.queue_bytes,
@@ -232,7 +233,7 @@ def _classes(s: Site, pp: Axis, dp: Axis) -> Setting:
         choice=choice,
         why=(
             f"gradients fill the cards {share:.0%} of the step; a send of "
-            f"{pp.message_bytes / 1e6:.1f} MB behind them waits as long again, {waits / 1e-3:.1f} "
+            f"{show.size(pp.message_bytes)} behind them waits as long again, {waits / 1e-3:.1f} "
             "ms a step"
         ),
         figure=waits,
@@ -242,7 +243,7 @@ def _classes(s: Site, pp: Axis, dp: Axis) -> Setting:
 
 def _reduction(s: Site, dp: Axis) -> Iterator[Setting]:
     """What reduction in the switches would save of the data-parallel traffic."""
-    size = f"{dp.message_bytes / 1e9:.2f} GB"
+    size = show.size(dp.message_bytes)
     sharding = s.plan["sharding"]
     if sharding.startswith("zero"):
         yield Setting(

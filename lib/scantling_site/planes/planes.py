@@ -6,6 +6,7 @@ Two state planes: the training state, sharded over the devices and saved; and th
 copy is consistent when both are of the same step.
 """
 
+from scantling.base import show
 from scantling.base.records import Lines, Record, record
 from scantling.base.units import DAY_S
 from scantling.catalogue.words import Sharding
@@ -219,11 +220,11 @@ def consistent(s: Site, parts: checkpoint.Contents) -> Lines:
     """What one copy must have for a resume to be exact."""
     return (
         f"the same step on all {s.used:,} writers: the snapshot is taken between optimizer and "
-        f"next forward ({s.e.checkpoint_stall_s:.2f} s), {parts.total / s.used / 1e6:,.0f} MB a "
+        f"next forward ({s.e.checkpoint_stall_s:.2f} s), {show.size(parts.total / s.used)} a "
         "device",
-        f"model {parts.weights / 1e9:,.1f} GB, masters {parts.master_weights / 1e9:,.1f} GB, "
-        f"moments {parts.moments / 1e9:,.1f} GB, random states {parts.rng / 1e6:,.1f} MB, data "
-        f"position {parts.dataloader / 1e3:,.1f} kB",
+        f"model {show.size(parts.weights)}, masters {show.size(parts.master_weights)}, "
+        f"moments {show.size(parts.moments)}, random states {show.size(parts.rng)}, data "
+        f"position {show.size(parts.dataloader)}",
         f"the data position is that step's: sequence {s.phase.global_batch:,} x step, the same "
         f"whatever dp is, so that {s.plan['dp']:,} readers or fewer resume alike",
         "a manifest written last: a copy without it does not exist; the one before stays until it "

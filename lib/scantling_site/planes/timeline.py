@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from scantling.base import show
 from scantling.base.records import Record, record
 from scantling.catalogue.words import Sharding
 from scantling.endure import storage
@@ -161,7 +162,7 @@ def _input(s: Site, parts: Parts) -> Iterator[Piece]:
         hidden_s=batch / dp / reader,
         bytes=batch / dp,
         beside="the step before",
-        note=f"{dp:,} readers, {batch / 1e6:.3g} MB a step in all, prefetched",
+        note=f"{dp:,} readers, {show.size(batch)} a step in all, prefetched",
     )
     host = s.cluster.accelerator.host_link_bytes_per_s
     if host != host:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 from scantling import catalogue
+from scantling.base import show
 from scantling.base.show import seconds
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.endure import storage
@@ -81,7 +82,7 @@ def slow_store(s: Site) -> Trouble | None:
         days=days,
         usd=s.run.usd(days),
         evidence=(
-            f"{has.what}: {write / 1e9:,.0f} GB/s assumed; at a quarter a save is durable after "
+            f"{has.what}: {show.bytes_per_s(write)} assumed; at a quarter a save is durable after "
             f"{durable:,.0f} s instead of {e.checkpoint_durable_s:,.0f}, goodput {slow:.1%}"
         ),
         mitigation="saves to the peers' memory first, a rate in the contract",
