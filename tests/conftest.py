@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
 # jsonschema makes a grammar of IRIs whenever it is imported, a second in each process, for a format
 # that nothing here checks
 sys.modules.setdefault("rfc3987_syntax", None)
+# a run in the background of a shell ignores Ctrl-C, and so would what its tests start and interrupt
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads only wait
 
 import pytest  # noqa: E402
