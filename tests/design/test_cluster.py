@@ -373,6 +373,9 @@ def test_devices_that_do_not_fill_a_node_have_what_stands_there():
     6755); of a catalogue's node it is thought to have its share."""
     c = build(accelerator="h100-nvl", devices=1, host_memory_gb=744)
     assert (c.devices_per_node, c.nodes, c.host_memory_bytes) == (1, 1, 744 * GB)
-    whole, part = (build(accelerator="h100-sxm", devices=n) for n in (8, 2))
-    assert (part.devices_per_node, part.nodes) == (2, 1)
-    assert part.host_memory_bytes == whole.host_memory_bytes / 4
+    for chip in ("h100-sxm", "rtx4090", "gb200-nvl72", "tpu-v5p"):  # with a node's row and without
+        whole, one = (build(accelerator=chip, devices=n) for n in (144, 1))
+        assert (one.devices_per_node, one.nodes) == (1, 1)
+        for field in ("host_memory_bytes", "nvme_bytes"):
+            of_each = getattr(whole, field) / whole.devices_per_node
+            assert getattr(one, field) == pytest.approx(of_each)

@@ -40,20 +40,17 @@ from .tables import print_rows
     metavar="SITE.yaml",
     help="Constants that scantling learn or measure wrote.",
 )
-def predict(
-    runs_csv: str | None, output: str, as_template: bool, calibration: str | None
-) -> int | None:
+def predict(runs_csv: str | None, output: str, as_template: bool, calibration: str | None) -> None:
     """Predict the pinned plan of every row of RUNS_CSV; none of its measured columns is read.
 
     A table of fine-tuning or policy training is known by its columns. A row that cannot be
-    predicted says why in its column error. Exit 0 where one row or more is predicted; 2 where none
-    of them is: the table is written all the same.
+    predicted says why in its column error, and how many of them there are stands on stderr.
     """
     check_new(output, True, [path for path in (runs_csv, calibration) if path])
     if as_template:
         rows = plan_rows(possible(runs_csv)) if runs_csv else []
         write_text(output, template(rows), force=True)
-        return None
+        return
     if runs_csv is None:
         raise DesignError("RUNS_CSV", problem="is missing", allowed="a table, or --template")
     columns = answered(runs_csv)
@@ -75,7 +72,6 @@ def predict(
     if unread:
         names = ", ".join(plain(name, 40) for name in unread[:8])
         out.print(f"not read, no column of the format: {names}{', …' if unread[8:] else ''}")
-    return 2 if total and len(errors) == total else None
 
 
 @click.command()

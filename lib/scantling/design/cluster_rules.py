@@ -91,7 +91,7 @@ def build_cluster(spec: Mapping[str, Any]) -> tuple[Cluster, tuple[Assumed, ...]
     node = _node(spec, chip, named)
     network = named or _usual_fabric(new, node)
     per_node = _devices_per_node(new, node)
-    node_share = per_node / node.devices if node else 1.0
+    node_share = per_node / node.devices if node else min(per_node / _PLAIN_DEVICES, 1.0)
     domain, why = _domain(chip, node, per_node, devices)
     domain = new.take("scale_up_domain", domain, why)
     up = catalogue.fabric(chip.scale_up)
@@ -469,11 +469,19 @@ def _of_node(
     a node of the design; else what such nodes usually hold."""
     if node is None or isnan(size_gb):
         why = "not in the catalogue for this node: a common size"
-        return new.take(field, usual_gb * max(1.0, node_share), why) * GB
+        return new.take(field, usual_gb * _share_of_usual(new, node_share), why) * GB
     why = f"node {node.id}"
     if node_share != 1:
         why += ", by its share of the devices"
     return new.take(field, size_gb * node_share, why) * GB
+
+
+def _share_of_usual(new: Derived, node_share: float) -> float:
+    """Of what a node of the usual kind holds: more in a larger one, a part where the devices that
+    there are do not fill it, all where the design says how many it has."""
+    if "devices_per_node" in new.stated or node_share > 1:
+        return max(1.0, node_share)
+    return node_share
 
 
 def _power(
