@@ -390,5 +390,5 @@ def test_host_memory_that_deepspeeds_own_estimate_exceeds_is_named():
         "\nplan: {{sharding: zero3, offload: optimizer+params, micro_batch: 1, recompute: full}}\n"
     )
     small, large = (assess(Design.from_yaml(text.format(gb=gb))) for gb in (744, 1000))
-    estimate = f"{27 * small.params / 1e9:.0f} GB (DeepSpeed's own estimate)"
+    estimate = f"{27 * small.params / 1e9:.0f} GB (the stack's own estimate)"
     assert [estimate in " ".join(limits(a)) for a in (small, large)] == [True, False]

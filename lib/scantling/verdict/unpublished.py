@@ -179,7 +179,7 @@ def _buffers_beside(chosen: Chosen, state: float) -> str:
     if chosen.plan["sharding"] != Sharding.ZERO3 or estimate <= there:
         return ""
     return (
-        f"; with the buffers of loading and saving it may take {size(estimate)} (DeepSpeed's own "
+        f"; with the buffers of loading and saving it may take {size(estimate)} (the stack's own "
         f"estimate), more than the {size(there)} that a device has there"
     )
 
