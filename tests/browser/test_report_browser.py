@@ -10,6 +10,7 @@ import scantling
 from markupsafe import Markup
 from scantling.design.design import Design
 from scantling_widgets import report
+from scantling_widgets.chromium import chromium
 from scantling_widgets.pages import gallery
 from scantling_widgets.report import compare, paper
 from scantling_widgets.report.page import document
@@ -207,7 +208,7 @@ def test_what_comes_before_the_appendix_is_one_page(chrome, pages, name):
 
 @pytest.mark.parametrize(("sheet", "width", "height"), [("A4", 595, 842), ("Letter", 612, 792)])
 def test_prints(pages, sheet, width, height):
-    pdf = paper.print_pdf(paper.chromium(), pages["llama-3.1-405b"], sheet)
+    pdf = paper.print_pdf(chromium(), pages["llama-3.1-405b"], sheet)
     assert pdf.startswith(b"%PDF")
     assert len(pdf) < 3_000_000
     boxes = {

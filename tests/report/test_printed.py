@@ -15,6 +15,7 @@ import pytest
 from markupsafe import Markup
 from scantling.design.design import Design
 from scantling_widgets import report
+from scantling_widgets.chromium import chromium
 from scantling_widgets.pages import gallery
 from scantling_widgets.report import paper
 from scantling_widgets.report.page import document
@@ -29,7 +30,7 @@ TOUCH = 2.0  # points by which boxes of letters side by side may overlap
 
 
 def printed(page: str, folder) -> pypdfium2.PdfDocument:
-    program = paper.chromium()
+    program = chromium()
     if program is None:
         pytest.skip("no Chromium")
     file = folder / "page.html"
