@@ -364,6 +364,17 @@ def test_interval_waits_for_the_save_in_flight_and_keeps_ceilings():
     assert brief.lost_work_s == pytest.approx(300)
 
 
+def test_no_run_saves_less_often_than_bloom_unless_its_saves_are_dear():
+    # BLOOM saved every 3 h; its 48 nodes lost one or two GPUs a week
+    fewest = run({"failures_per_1000_node_days": 0.01}, devices=64, params=8e9)
+    assert fewest.optimum_s > 3 * HOUR == fewest.checkpoint_interval_s
+    assert fewest.interval_set_by == "longest interval of published runs (3 h)"
+    dear = run({"failures_per_1000_node_days": 0.01, "checkpoint_stall_s": 600}, devices=64)
+    assert dear.checkpoint_interval_s == 100 * 600
+    pinned = run({"failures_per_1000_node_days": 0.01}, saves={"interval_s": 40_000}, devices=64)
+    assert pinned.checkpoint_interval_s == 40_000
+
+
 @pytest.mark.parametrize(
     ("constraint", "value"),
     [

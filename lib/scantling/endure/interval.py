@@ -6,7 +6,7 @@ import numpy as np
 
 from ..base.columns import Column, some
 from ..base.records import Assumed, get, value_or
-from ..base.units import DAY_S
+from ..base.units import DAY_S, HOUR_S
 from . import checkpoint
 from .stated import Section
 
@@ -14,6 +14,10 @@ from .stated import Section
 # s5.1): copies must reach back as far
 SPIKE_STEPS = 160
 KEEP_DAYS = 14.0
+# no run is known that saved less often than BLOOM, every 3 h (Hugging Face, The Technology Behind
+# BLOOM Training, 2022): what a rewind or an error of one's own loses comes on top of failures
+LONGEST_S = 3 * HOUR_S
+CHEAP = 100  # stalls apart, saves take a hundredth of the time: as far apart as that in any case
 
 
 def chosen_interval(
@@ -24,13 +28,18 @@ def chosen_interval(
     saves: Section,
     step_s: float,
 ) -> tuple[Column, str]:
-    """(seconds between saves, what set it): the optimum, moved as far as it must be: one save in
-    flight, then the ceilings; the wall time is unimodal in it, so the nearest point is best."""
+    """(seconds between saves, what set it): the optimum, at most LONGEST_S where saves cost little,
+    moved as far as it must be: one save in flight, then the ceilings; the wall time is unimodal in
+    it, so the nearest point is best."""
     pinned = get(saves, "interval_s")
     if pinned is not None:
         return 0 * optimum_s + pinned, "checkpoint.interval_s"
     interval = np.maximum(optimum_s, step_s)
     by = "optimum"
+    longest = np.maximum(LONGEST_S, CHEAP * stall_s)
+    if some(interval > longest):
+        interval = np.maximum(np.minimum(interval, longest), step_s)
+        by = "longest interval of published runs (3 h)"
     lost_s = get(constraints, "max_lost_work_s")
     most = np.inf if lost_s is None else lost_s - stall_s - durable_s
     if some(interval > most):
