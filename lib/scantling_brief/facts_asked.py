@@ -32,6 +32,15 @@ _RUNS = re.compile(
 )
 
 
+# a run that would be
+_PLANS = re.compile(
+    r"\b(?:would|assum\w+|suppos\w+|(?:we|i)['’]d like|(?:we|i) want|plan(?:ning|ned)?"
+    r"|how (?:long|many (?:days|gpus|nodes|[a-z]+\d+s?)) (?:for|to|would|will|do we need|until)"
+    r"|days and dollars|what will it cost)\b",
+    re.IGNORECASE,
+)
+
+
 def read_measured(notes: Notes, text: str) -> None:
     """An MFU is asked for, or was measured: a bound or a wish beside it says the one, words of a
     run that goes on the other; where neither does it is asked about."""
@@ -43,6 +52,10 @@ def read_measured(notes: Notes, text: str) -> None:
         notes.set("constraints.min_mfu", mfu, words)
     elif notes.facts.get("mfu_seen") or _is_slow(notes) or _RUNS.search(text):
         notes.set("measured.mfu", mfu, words, "of a run that goes on")
+    elif _PLANS.search(text):
+        why = "of a run that is not begun"
+        notes.set("constraints.min_mfu", mfu, words, why)
+        notes.assume("constraints.min_mfu", mfu, why)
     else:
         choices = (f"constraints.min_mfu: {mfu:g}", f"measured.mfu: {mfu:g}")
         notes.ask(words, "is this MFU asked for, or was it measured?", choices)

@@ -68,6 +68,9 @@ def _of_catalogue(notes: Notes, network: Any, words: str) -> bool:
     return isinstance(network, str)
 
 
+_OF_SITES = "between the sites, or of the network in each of them?"
+
+
 def read_network(notes: Notes) -> None:
     """The fabric between nodes and its rate."""
     words = notes.words
@@ -105,6 +108,9 @@ def _is_no_network(notes: Notes, kind: str | None, rate: float | None) -> bool:
             notes.ask(words["no_ib"], "which network then (cluster.scale_out)?")
             return True
         notes.note(words["no_ib"], why="another network is named")
+    if rate and not kind and notes.fields.get("cluster.sites", 1) > 1:
+        notes.ask(words["rate"], _OF_SITES, ("cluster.site_gbytes_per_s", "cluster.scale_out"))
+        return True
     if kind or not rate:
         return not kind
     if "rate_of" not in notes.facts and re.search(r"B(?:/s|ps)", words["rate"]):

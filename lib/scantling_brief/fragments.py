@@ -87,6 +87,13 @@ ACCELERATOR = (
     rf"(?:'?s(?![a-z]))?(?P<more>{MEMORY_OF_EACH}?(?:[\s-]*\(?(?:{FORM}|{MEMORY}|(?:with|w/)\s*{HBM}\s?GB(?!\s*(?:of\s+)?[/a-z])"
     r"|(?<=-)(?:16|32|40|80|96)(?!\d)(?:s(?![a-z]))?)\)?(?![a-z0-9]))*)"
 )
+# a shared file system or object store of the catalogue
+STORAGE = _spelt(
+    name
+    for row in catalogue.storages().values()
+    if row.kind != "requirement"
+    for name in (row.id, *row.aliases, "daos")
+)
 # a model's maker or series with its version: Llama 5, Kimi K3, Stable LM 2, BERT-large
 MAKER = (
     rf"(?:{_spelt(table(__file__, 'names')['makers'])})(?:[\s-]?[a-z]?\d{{1,2}}(?:\.\d+)*(?"

@@ -10,8 +10,9 @@ from scantling.catalogue.models.entries import entries
 from scantling.catalogue.stacks import Stack, stacks
 from scantling.design.line_reading import Read
 
+from .coordination import said_of_each
 from .decisive import ask_about
-from .fragments import ACCELERATOR, FAMILY, GROUP, MEMORY, TIMES, whole_in
+from .fragments import FAMILY, GROUP, MEMORY, TIMES, whole_in
 from .idle import is_idle, turning
 from .match import Match
 from .notes import NEGATED, TURNED, UNUSED, Notes
@@ -67,29 +68,6 @@ _COUNTED_AFTER_SINGLE = (
     r"|(?:node|server|machine)(?!s?\s+(?:fail|loss|outage)))\b"
 )
 _COUNTED_AFTER_A = r"\s+(?:thousand|million|billion|trillion)\b"
-# a unit that is said once behind several numbers: 15 or 60 minutes, 7 or 13B, 8, 16 or 64 experts
-_OR = r"\s*(?:\b(?:or|vs|versus)\b\.?)\s*"
-_UNIT_ONCE = re.compile(
-    rf"(?<![\w.,$€£¥-])(?P<first>(?:\d+k?\s*(?:,|/|{_OR})\s*)?\d+(?:\.\d+)?k?)\s*,?{_OR}(?P<last>\d+(?:\.\d+)?k?)"
-    rf"(?P<unit>\s?[x×]?\s?(?:(?:experts|gpus|devices|nodes|chips|layers|minutes?|mins?|hours?|days?|weeks?|months?"
-    rf"|[bt]n?|[kmbt]?\s?tokens?)\b|{ACCELERATOR}))",
-    re.ASCII | re.IGNORECASE,
-)
-# units that are said once, in the first of two: 1k GPUs for 2 months or 2k for one
-_UNITS_BEFORE = re.compile(
-    rf"(?<![\w.,])(?P<first>\d[\d,]*k?)(?P<of>\s?[x×]?\s?(?:gpus|devices|nodes|chips|{ACCELERATOR}))\s+(?P<by>for|over|in|at|during)\s+"
-    r"(?P<span>(?:a|one|\$?\d+(?:\.\d+)?)\s?(?P<unit>days?|weeks?|months?|hours?|/h(?:r|our)?)?)\s*,?\s+(?P<or>or|vs\.?|versus)\s+"
-    r"(?P<last>\d[\d,]*k?)\s+(?P=by)\s+(?P<other>a|one|\$?\d+(?:\.\d+)?)(?!\s?(?:\w|/))",
-    re.ASCII | re.IGNORECASE,
-)
-# a count whose unit is said in the second of two: 30 days on 512 or 60 days on 256 H100
-_UNITS_BEHIND = re.compile(
-    r"(?P<by>on|with|using|over)\s+(?P<first>\d[\d,]*k?)\s*,?\s+(?P<or>or|vs\.?|versus)\s+(?P<span>(?:a|one|\d+(?:\.\d+)?)"
-    r"\s?(?:days?|weeks?|months?|hours?))\s+(?P=by)\s+(?P<last>\d[\d,]*k?)"
-    rf"(?P<of>\s?[x×]?\s?(?:gpus|devices|nodes|chips|{ACCELERATOR}))",
-    re.ASCII | re.IGNORECASE,
-)
-_BETWEEN = re.compile(rf"\s*(?:,|/|{_OR})\s*", re.IGNORECASE)
 # a noun said once: selective vs full recompute
 _RECOMPUTE = re.compile(
     r"\b(selective|full|no)\s+(vs\.?|versus|or)\s+(selective|full|no)\s+((?:activation\s+|gradient\s+)?(?:recompute|recomputation"
@@ -100,17 +78,14 @@ _ARROW = re.compile(
     rf"((?:{FAMILY})[\w-]*)\s*(?:->|→|=>)\s*(?=(?:\d+\s*x?\s*)?(?:{FAMILY}))",
     re.ASCII | re.IGNORECASE,
 )
-# from one number to another: seq 4096 -> 16384
-_ARROWS = re.compile(
-    r"(?<![\w.])(\d[\d,]*k?)\s*(?:->|=>|→)\s*(?=\d[\d,]*k?(?![\w.]|\s*%))", re.ASCII | re.IGNORECASE
-)
 _ONCE = re.compile(
     r"\bonce\s+(?:an?|per|each|every)\s+(?=(?:hour|day|week|month)\b)", re.IGNORECASE
 )
 # behind other words a day is a rate: 1B tokens a day
 _A_TIME = re.compile(
     r"((?:^|[,;(]\s*)|\b(?:in|within|for|over|under|after|takes?|taking|about|around|just|only|than|have|having|got|us|get|is|be"
-    r"|most|least|half|maximum|max|of|deadline|budget)[\s:]+)an?(?=\s+(?:week|month|quarter|year|day|hour)\b)",
+    r"|most|least|half|maximum|max|of|deadline|budget)[\s:]+)an?(?=\s+(?:week|month|quarter|year|day|hour)\b)"
+    r"|\b((?:in|within|for|over)\s+)(?:the|this)(?=\s+(?:week|month|quarter|year)\b)",
     re.IGNORECASE,
 )
 _COUNT = re.compile(
@@ -224,24 +199,11 @@ def in_digits(text: str) -> str:
     text = re.sub(r"\brail[\s-]optimi[sz]ed\b", "rail-optimized", text, flags=re.IGNORECASE)
     text = re.sub(r"\bfat[\s-]trees?\b", "fat-tree", text, flags=re.IGNORECASE)
     text = _RECOMPUTE.sub(r"\1 \4 \2 \3 \4", text)
-    text = _ONCE.sub("every 1 ", _ARROWS.sub(r"\1 versus ", _ARROW.sub(r"\1 versus ", text)))
-    text = _PRICE_FROM_TO.sub(r"at \1 per hour versus at \2 per hour", text)
-    text = _SETTING_FROM_TO.sub(r"\g<of> \g<first>\g<unit> versus \g<of> \g<last>\g<unit>", text)
-    text = _FROM_TO.sub(r"\g<first>\g<unit> versus \g<last>\g<unit>", text)
-    text = _UNITS_BEFORE.sub(
-        r"\g<first>\g<of> \g<by> \g<span> \g<or> \g<last>\g<of> \g<by> \g<other> \g<unit>", text
-    )
-    text = _UNITS_BEHIND.sub(r"\g<by> \g<first>\g<of> \g<or> \g<span> \g<by> \g<last>\g<of>", text)
-    text = _UNIT_ONCE.sub(_with_units, text)
+    text = _ONCE.sub("every 1 ", _ARROW.sub(r"\1 versus ", text))
     text = _SPELT.sub(_in_digits, text)
-    text = _A_TIME.sub(r"\g<1>1", text)
-    return _COUNT.sub(lambda match: digits.get(match[0].lower(), "1"), text)
-
-
-def _with_units(match: re.Match[str]) -> str:
-    """Several numbers, each with the unit that is said behind the last."""
-    numbers = (*_BETWEEN.split(match["first"]), match["last"])
-    return " or ".join(f"{number}{match['unit']}" for number in numbers)
+    text = _A_TIME.sub(r"\1\g<2>1", text)
+    text = _COUNT.sub(lambda match: digits.get(match[0].lower(), "1"), text)
+    return said_of_each(text, bool(_WHICH.search(text)))
 
 
 def scan(text: str) -> Notes:
@@ -273,41 +235,14 @@ _NEARLY = re.compile(
     r"[~≈]\s*(?=[$€£]?\d)|(?<!how\s)(?<!what\s)\b(?:about|around|roughly|approximately|approx\.?|circa|ca\.)\s+(?=[$€£]?\d)",
     re.IGNORECASE,
 )
-# an hourly price from one to another: H100s go from $2.20 to $2.80
-_PRICE_FROM_TO = re.compile(
-    r"(?:\b(?:go|goes|going|rises?|climbs?|drops?|falls?|moves?|changes?|(?:in|de)creases?)\s+)?(?:up\s+|down\s+)?\bfrom\s+"
-    r"(\$\d{1,2}(?:\.\d+)?)\s+to\s+(\$\d{1,2}(?:\.\d+)?)(?![\d.,]*\d|\s*(?:[kmbt]|mn|bn|thousand|million|billion)\b)"
-    r"(?:\s*(?:/|per|an)\s*(?:hour|hr|h)\b)?",
-    re.IGNORECASE,
-)
-# a setting from one value to another: cut the batch from 4M to 2M tokens
-_SETTING_FROM_TO = re.compile(
-    r"(?:\b(?:mov|go|switch|chang|grow|scal|extend|rais|increas|doubl|cut|reduc|drop|lower|shrink|halv|decreas|tak|bring)\w*\s+)?"
-    r"(?:\b(?:the|our|my)\s+)?\b(?P<of>(?:global\s+|micro[\s-]?)?batch(?:\s+size)?|(?:sequence|context)(?:\s+length)?|seq(?:\s+len)?|gbs|mbs"
-    r"|tp|pp|cp|ep|vpp|deadline|budget)\s+from\s+(?P<first>\$?\d[\d,]*(?:\.\d+)?\s?[kmbt]?)\s+(?:down\s+|up\s+)?to\s+"
-    r"(?P<last>\$?\d[\d,]*(?:\.\d+)?\s?[kmbt]?)(?P<unit>\s?(?:tokens?|days?|weeks?|months?|sequences))?(?![\w.])",
-    re.IGNORECASE,
-)
 _VS_EVERY = re.compile(r"\b(or|vs\.?|versus)\s+every\s+(?=\d)", re.IGNORECASE)
 _EVERY_ONE = re.compile(
     r"\b((?:or|vs\.?|versus|checkpoint\w*|ckpts?|saves?|snapshots?)\s+every)(?=\s+(?:hour|day|minute)\b)",
     re.IGNORECASE,
 )
-# from one value to another, with the unit behind the last: moving from 8k to 32k sequences
-_FROM_TO = re.compile(
-    rf"\b(?:mov(?:e|ing)|go(?:ing)?|switch(?:ing)?|chang(?:e|ing)|grow(?:ing)?|scal(?:e|ing)|extend(?:ing)?|upgrad(?:e|ing)|stretch(?:ing)?|rais(?:e|ing)"
-    r"|increas(?:e|ing)|doubl(?:e|ing))\s+(?:up\s+)?"
-    rf"from\s+(?P<first>\d[\d,]*(?:\.\d+)?k?)\s+to\s+(?P<last>\d[\d,]*(?:\.\d+)?k?)(?P<unit>\s?[x×]?\s?(?:sequences?|context|ctx|seq(?:uence)?\s+len(?:gth)?"
-    rf"|gpus|devices|nodes|chips|[bt]?\s?tokens?|{ACCELERATOR}))",
-    re.ASCII | re.IGNORECASE,
-)
 # a count has no fraction: 10.000 H100
 _WHOLE_WITH_POINT = re.compile(
     r"(?<![\w.,$€£])(\d{1,3})\.(000|\d{3})(?=\s*(?:[x×]\s*)?(?:[a-z]{1,3}\d{2,3}|gpus?\b|cards?\b|devices\b|nodes?\b))",
-    re.IGNORECASE,
-)
-_INSTEAD = re.compile(
-    r"(?<![\w.,])(\d[\d,]*k?)\s+instead\s+of\s+(\d[\d,]*k?)(\s?(?:[a-z]{1,3}\d{2,3}[a-z]?|gpus?|nodes?|devices|chips|context|ctx|sequences?|seq|batch)\b)",
     re.IGNORECASE,
 )
 # a form that stands before its chip, or before the nodes of it: two PCIe nodes of 4 A100
@@ -322,10 +257,6 @@ _OR_FORM = (
     r"(?:\s+\w+){0,3}?\s+(?:or|vs\.?|versus|against|than|instead\s+of|worth\s+it\s+over)\s+"
     r"(?:the\s+|an?\s+)?"
 )
-_FORM_BEHIND = re.compile(
-    rf"\b(?P<chip>{FAMILY})(?P<one>s?[\s-]+(?:{_ONE_FORM}){_OR_FORM})(?P<other>{_ONE_FORM})(?![\w-])",
-    re.ASCII | re.IGNORECASE,
-)
 _FORM_BEFORE = re.compile(
     rf"(?P<named>\b(?:{FAMILY})s?[\s-]+)?\b(?P<one>(?:{_ONE_FORM}){_OR_FORM})"
     rf"(?P<chip>{FAMILY})(?P<other>s?[\s-]+(?:{_ONE_FORM}))(?![\w-])",
@@ -337,11 +268,6 @@ _SPOT_FIRST = re.compile(
 )
 _TWICE = re.compile(
     r"\btwice\s+(?=(?:an?|per|each|every)\s+(?:hour|day|week|month)\b)", re.IGNORECASE
-)
-# an hourly price whose unit is said behind the second: A100 at 1.2 or H100 at 2.3 per hour
-_PRICE_ONCE = re.compile(
-    r"((?:at|for|@)\s*\$?\d{1,2}(?:\.\d+)?)(?=,?\s+(?:or|vs\.?|versus|against)\s+[^,;?]{2,40}(?:at|for|@)\s*\$?\d{1,2}(?:\.\d+)?\s*(?:/|per|an)\s*(?:hour|hr|h)\b)",
-    re.IGNORECASE,
 )
 _OFF_BEFORE = re.compile(
     r"(?<!\bwe\s)(?<!\bi\s)\b(?:(?:turn|switch)(?:ed|ing)?\s+off|disabl(?:e|ed|ing))\s+(?:the\s+)?"
@@ -359,10 +285,6 @@ _LACKS = re.compile(
     re.IGNORECASE,
 )
 _RACK = re.compile(r"\bnvlink[\s-]?(72|36)\b", re.IGNORECASE)
-_RATIOS = re.compile(
-    r"\b(\d(?:\.\d)?:1)\s+(instead\s+of|or|vs\.?|versus)\s+(\d(?:\.\d)?:1)\s+(over-?subscri\w+|taper\w*)",
-    re.IGNORECASE,
-)
 _HALF = re.compile(
     r"\bhalf\s+an?\s+(year|month|week|day|quarter|trillion|billion|million)\b", re.IGNORECASE
 )
@@ -383,13 +305,10 @@ def normalised(text: str) -> str:
     text = _POWER.sub(power, in_english(_SPACES.sub(" ", text)))
     text = _WHOLE_WITH_POINT.sub(r"\1\2", _NEARLY.sub("", text))
     text = _VS_EVERY.sub(r"\1 ", _EVERY_ONE.sub(r"\1 1", text))
-    text = _INSTEAD.sub(r"\1\3 instead of \2\3", _RACK.sub(r"NVL\1", text))
-    text = _RATIOS.sub(r"\1 \4 \2 \3 \4", text)
-    text = _OFF_BEFORE.sub("no ", _PRICE_ONCE.sub(r"\1 per hour", text))
+    text = _OFF_BEFORE.sub("no ", _RACK.sub(r"NVL\1", text))
     text = _NO_APOSTROPHE.sub(r"\1n't", text)
     text = _SPOT_FIRST.sub(r"\g<chip> \g<spot>", _TWICE.sub("2 times ", _LACKS.sub("no ", text)))
     text = _FORM_FIRST.sub(r"\g<nodes>\g<chip> \g<form>", text)
-    text = _FORM_BEHIND.sub(r"\g<chip>\g<one>\g<chip> \g<other>", text)
     text = _FORM_BEFORE.sub(
         lambda form: form[0] if form["named"] else f"{form['chip']} {form[0]}", text
     )
@@ -509,10 +428,7 @@ class _Scanner:
         self.turned = None
         word = words.split()[0].lower()
         joins = word in _JOINS
-        over = word == "over" and "behind" in self.notes.facts  # worth it over ...
-        # a question compares the two
-        instead = word in ("instead", "rather") and ("?" in self.text or self._compares_here())
-        joined = word in _OR_WORDS or joins or instead or over
+        joined = self._joins(word)
         since = max(
             (clause.end() for clause in _CLAUSE.finditer(self.text, 0, self.place)), default=0
         )
@@ -532,6 +448,15 @@ class _Scanner:
         else:
             self.notes.ask(words, TURNED)
 
+    def _joins(self, word: str) -> bool:
+        """Whether a word that turns what follows joins two values here: what is worth it over
+        something, and what stands instead of something in a question, is compared."""
+        if word == "over":
+            return "behind" in self.notes.facts
+        if word in ("instead", "rather"):
+            return "?" in self.text or self._compares_here()
+        return word in _OR_WORDS or word in _JOINS
+
     def _word(self) -> None:
         """A word that no rule reads: it turns what follows, means nothing here, or is ignored."""
         match = _WORD.match(self.text, self.place)
@@ -539,7 +464,7 @@ class _Scanner:
         word = word or self.text[self.place]
         end = self.place + len(word)
         bare = word.strip(".:'’/-–—").lower()
-        if self.turned is not None and self.text[self.turned :].split()[0].lower() in _OR_WORDS:
+        if self.turned is not None and self._joins(self.text[self.turned :].split()[0].lower()):
             if self.notes.other_word(bare, self._words(self.turned, end)):
                 self.answered.append((self.place, end))
                 self.turned = None
@@ -629,7 +554,7 @@ _SUPPOSES = re.compile(
 )
 _BETTER = re.compile(
     r"\b(?:better|worse|faster|slower|quicker|cheaper|dearer|more\s+(?:expensive|efficient)|replac(?:e|ed|es|ing)|swap\w*|switch(?:ing|ed)?"
-    r"|as\s+(?:slow|fast|cheap|expensive|good)|(?:up|down)grad(?:e|ed|ing)|worth|outperforms?|beats?|hurts?|pays?\s+off|compared|than|instead|rather)\b",
+    r"|as\s+(?:slow|fast|cheap|expensive|good)|match(?:es)?|equals?|equivalent|do\s+the\s+(?:job|work)\s+of|keep\s+up\s+with|(?:up|down)grad(?:e|ed|ing)|worth|outperforms?|beats?|hurts?|pays?\s+off|compared|than|instead|rather)\b",
     re.IGNORECASE,
 )
 _SUBJECT = re.compile(r"\s+(?:i|we|it|this|that|there|you|they)\b", re.IGNORECASE)

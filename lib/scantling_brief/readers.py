@@ -33,6 +33,13 @@ class Chip(NamedTuple):
         """Whether the other is of another kind; a rack alone may be one of either."""
         return self.family != other.family and not {self.family, other.family} & RACKS.keys()
 
+    def of_form(self, form: str) -> "Chip | None":
+        """The same chip in the other form that a word names; None where it names none."""
+        form = form.replace("-", "")
+        if self.form is None or not _FORM.fullmatch(form) or form == self.form:
+            return None
+        return self._replace(form=form, text=f"{self.family} {form}")
+
     def joined(self, other: "Chip") -> "Chip | None":
         """The same chip with what either says of memory and form; None where they differ."""
         if self.is_another(other):
@@ -130,8 +137,8 @@ def prefixed(kind: str) -> Reader:
 
 
 def word(match: Match) -> str:
-    """The word itself."""
-    return match.text("v").lower()
+    """The word itself; of several, with a dash between."""
+    return "-".join(match.text("v").lower().split())
 
 
 def word_of_group(group: str) -> Reader:
@@ -216,6 +223,16 @@ def cents(match: Match) -> float:
 def ratio(part: str, whole: str) -> Reader:
     """One whole number over another."""
     return lambda match: (match.whole(part) or 0) / (match.whole(whole) or 1)
+
+
+def rest(done: str, all: str) -> Reader:
+    """What is left of all; nothing where that is no more than what is done."""
+
+    def read(match: Match) -> float | None:
+        left = (match.number(all) or 0) - (match.number(done) or 0)
+        return left if left > 0 else None
+
+    return read
 
 
 def product_of(*groups: str) -> Reader:

@@ -92,7 +92,7 @@ ASKED = (
     ),
     *asks(
         "how many devices does each hold (cluster.devices)?",
-        rf"{number_in('x')}\s+{ACCELERATOR}\s+(?:super)?(?:pods|clusters|racks)",
+        rf"{number_in('x')}\s+(?:{ACCELERATOR}|dgx|hgx)\s+(?:super)?(?:pods?|clusters|racks)",
         choices=("cluster.devices",),
         fields={"accelerator": accelerator},
     ),

@@ -102,6 +102,7 @@ _TAKEN = (
     r"(?:interrupted|pre-?empted|evicted|reclaimed|taken\s+(?:back|away)))"
 )
 _HOURLY = rf"(?:\s*(?:/|per|an?)\s*(?:{DEVICE_NOUN}[\s/-]*)?(?:hours?|hr|h)\b)?"
+_CURRENCY = rf"(?:{CURRENCY_SIGNS}|(?:{CURRENCIES})\b)"
 _BOUGHT = (
     r"(?:we\s+|i\s+)?(?:bought|paid|purchased|acquired)(?:\s+(?:it|them|these|the\s+(?:cluster|machines?)))?|capex|purchase\s+price"
     r"|acquisition\s+costs?"
@@ -218,6 +219,7 @@ LIMITS = (
         rf"|interruptions?|faults?)\s+(?:roughly\s+|about\s+)?(?:every|each)\s+{_MANY}"
         r"\s+(?:hours?|days?|minutes?)",
     ),
+    *means("where it came from", r"left[\s-]?over(?:\s+from\s+(?:the\s+)?(?:20\d\d|\w+))?"),
     *means(
         "how long it takes is worked out; constraints.deadline_days is a limit",
         rf"(?:for|over|lasts?|lasting|takes?|taking)?\s*{_MANY}\s+(?:weeks?|months?|days?)",
@@ -240,6 +242,15 @@ LIMITS = (
         r"(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_u>days?|weeks?|months?)(?!\s*(?:/|per\b|a\s+(?:week|month|year)))",
         r"(?P<v>\d+)\s?(?P<v_u>d)(?!\s*(?:-|parallel|hybrid|torus|mesh|model|plan|layout))",
         why="a time alone is the deadline",
+    ),
+    *sets(
+        {"constraints.deadline_days": plain},
+        r"(?:(?:ends?|over|out|due|expires?|finish(?:ed)?|done|ready)\s+)?(?:by|on|until|before|at)\s+day\s+(?P<v>\d+)",
+    ),
+    *sets(
+        {"checkpoint.keep_versions": whole("v")},
+        rf"(?:keep(?:ing)?|hold(?:ing)?|stor(?:e|ing))\s+(?:the\s+)?(?:last\s+)?(?P<v>\d+)(?P<v_s>)\s+(?:copies|versions|{CHECKPOINT})",
+        rf"(?P<v>\d+)(?P<v_s>)\s+(?:copies|versions|{CHECKPOINT})\s+(?:are\s+)?(?:kept|stored|retained)",
     ),
     *sets(
         {"constraints.max_checkpoint_overhead": share},
@@ -397,7 +408,7 @@ LIMITS = (
         {"prices.usd_per_device_hour": amount},
         r"(?:(?:at|@|for|from)|on[\s-]demand(?:\s+(?:at|for|is))?)\s*(?:(?:us)?\$|usd)\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*(?:[kmb]|mn|mio|bn|thousand"
         r"|million|billion)\b|\s*(?:/|per\b|an?\b|budget|in total|total))(?:\s+each)?",
-        r"@\s*(?P<v>\d{1,2}\.\d{1,2})(?P<v_s>)(?!\d|\s*(?:[kmbtx%]\b|%|h\b|hours?|days?|weeks?|[tgm]i?b|[tgm]hz|[tp]flop|€|£|¥|[a-z]*(?:eur|gbp|rmb|yuan)))",
+        r"(?:@|at|for)\s*(?P<v>\d{1,2}\.\d{1,2})(?P<v_s>)(?!\d|\s*(?:[kmbtx%]\b|%|h\b|hours?|days?|weeks?|[tgm]i?b|[tgm]hz|[tp]flop|€|£|¥|[a-z]*(?:eur|gbp|rmb|yuan)))",
         why="some dollars for a device are those of an hour",
     ),
     *sets(
@@ -484,6 +495,7 @@ LIMITS = (
         {"prices.spot.usd_per_device_hour": amount},
         rf"{_SPOT}(?:\s+{_SPOT_OF})*\s*[,(:]?\s*(?:at|for|@|costs?|is|are|of|:|=)?\s*"
         rf"(?:us)?\$\s*{number_in('v')}{_HOURLY}\)?",
+        rf"{_SPOT}(?:\s+{_SPOT_OF})*\s*[,(:]?\s*(?:at|for|@)\s*(?P<v>\d{{1,2}}\.\d{{1,2}})(?P<v_s>){_HOURLY}(?![\w%]|\s*{_CURRENCY})",
     ),
     *sets(
         {"prices.spot.usd_per_device_hour": amount},

@@ -11,6 +11,7 @@ from .fragments import (
     LINK,
     OVER,
     SITES,
+    STORAGE,
     TIMES,
     WENT,
     whole_in,
@@ -54,7 +55,7 @@ _NET = (
 )
 _RATE = r"\d+(?:\.\d+)?\s?[gt]i?b(?:it)?s?(?:/s|ps)"
 _STORE = (
-    r"storage|stores?|(?:shared\s+)?file\s?system|disks?|lustre|gpfs|weka|vast|daos|nfs|s3|object\s+store|ceph|nvme"
+    rf"(?:shared\s+)?(?:{STORAGE})|storage|stores?|(?:shared\s+)?file\s?system|disks?|object\s+store|ceph"
     r"|(?:write|writing|read|reading|save|saving)(?:\s+(?:checkpoints?|data|the))*|checkpoints?|data\s?loader"
 )
 # a count that may be used whole
@@ -345,6 +346,11 @@ MACHINE = (
         rf"(?:(?:all|our|the|each)\s+)*{GROUP}\s+(?:that\s+)?(?:have|has|hold|holds|with|contain|contains)\s+(?:each\s+)?"
         rf"(?P<per>\d{{1,2}})(?P<per_s>){TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?",
     ),
+    *sets(
+        {"cluster.devices": devices("v"), "accelerator": accelerator},
+        rf"{whole_in('v')}\s+(?:out\s+)?of\s+(?:the|our|their|those|these)\s+\d[\d,]*k?\s*(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})",
+        why="a part of the machine",
+    ),
     *sets({"of_each": devices("v")}, rf"{whole_in('v')}{TIMES}{DEVICE_NOUN}\s+each"),
     *sets(
         {"of_them": whole("v")},
@@ -617,9 +623,7 @@ MACHINE = (
     ),
     *sets(
         {"cluster.storage": word},
-        (
-            r"(?:on\s+)?(?P<v>lustre|gpfs|weka|vast|daos|3fs)(?:\s+(?:storage"
-            r"|file\s?system))?"
-        ),
+        rf"(?:(?:on|to|onto|into|from|with|via)\s+)?(?:shared\s+|aws\s+)?(?P<v>{STORAGE})"
+        r"(?:\s+(?:storage|buckets?|shares?|file\s?systems?))?",
     ),
 )

@@ -25,6 +25,7 @@ from .readers import (
     plain,
     plain_of,
     prefixed,
+    rest,
     sequence,
     sequence_of,
     whole,
@@ -60,6 +61,11 @@ _EXAMPLES = (
     r"|traces|trajectories)"
 )
 _DOCUMENT = r"(?:sequences?|documents?|docs?|contexts?|prompts?)"
+# of a run that has begun: crashed at step 48,000 of 120,000, done 1.2T of 15T tokens
+_SO_FAR = (
+    r"(?:(?:is|are|was|were|we|it|i|now|have|has|already|currently|crash\w*|stopp\w*|died|hung|paus\w*|resum\w*|done|did|trained|through|from"
+    r"|at|after|past|only|for|on|finished)\s+)+"
+)
 _LAW_ALONE = r"chinchilla(?=\s*(?:[.,;?!)]|$))"  # the law, where no size follows
 MODEL = (
     *sets(
@@ -109,6 +115,12 @@ MODEL = (
         {"model.size": number("v")},
         rf"(?P<v>\d+(?:\.\d+)?|{ENDLESS})[\s-]?(?P<v_s>bn|b|billion)",
         why="a number of billions alone is the model's size",
+    ),
+    *sets(
+        {"model.size": number("w"), "job.tokens": amount},
+        rf"(?:an?|the|our|my)\s+(?P<w>\d+(?:\.\d+)?)(?P<w_s>b)\s+(?:(?:model|dense|moe)\s+)?(?:up\s+)?to\s+"
+        rf"{number_in('v')}\s*(?:tokens|toks?)(?!\s*(?:/|per))",
+        why="a model as far as so many tokens",
     ),
     *sets(
         {"trillions": number("v")},
@@ -275,6 +287,17 @@ MODEL = (
             rf"{whole_in('s')}\s+(?:training\s+|optimi[sz]er\s+)?steps\s+(?:of|at|with|x"
             rf"|×)\s+{number_in('v')}[\s-]*(?:tokens?|toks?)"
         ),
+    ),
+    *sets(
+        {"steps": rest("v", "w")},
+        rf"{_SO_FAR}step\s+{number_in('v')}(?:\s*steps)?\s*(?:/|(?:out\s+)?of(?:\s+(?:the|our))?(?:\s+total)?)\s*{number_in('w')}(?:\s+steps)?",
+        rf"{_SO_FAR}{number_in('v')}(?:\s*steps)?\s*(?:out\s+)?of(?:\s+(?:the|our))?(?:\s+total)?\s*{number_in('w')}\s+steps",
+        why="the rest of a run that has begun",
+    ),
+    *sets(
+        {"job.tokens": rest("v", "w")},
+        rf"{_SO_FAR}{number_in('v')}(?:\s*(?:tokens|toks?))?\s*(?:out\s+)?of(?:\s+(?:the|our))?(?:\s+total)?\s*{number_in('w')}\s*(?:tokens|toks?)(?:\s+(?:done|in))?",
+        why="the rest of a run that has begun",
     ),
     *sets(
         {"steps": whole("v")},

@@ -32,8 +32,14 @@ _NOUN = (
     r"|nodes?|cluster|tokens?|data|batch(?:\s+size)?|sequence(?:\s+length)?|context(?:\s+length)?"
     r"|price|budget|failures?|failure\s+rate|mtbf)"
 )
+# words before a noun: how big a GB200 cluster
+_MODIFIERS = (
+    rf"(?:\s+(?:{ACCELERATOR}|(?!(?:models?|llms?|moe|dense|on|in|with|for|of|can|could|do|does"
+    r"|should|would|is|are)\b)[\w-]+)){0,2}?"
+)
 _AXIS = (
-    r"(?:tp|pp|cp|ep|dp|fsdp2?|zero-?[123]"
+    r"(?:tp|pp|cp|ep|dp|fsdp2?|zero-?[123]|(?:activation\s+|gradient\s+)?(?:recompute|recomputation|checkpointing)"
+    r"|(?:cpu\s+)?off-?load(?:ing)?"
     r"|(?:tensor|pipeline|expert|data|context)\s+parallel(?:ism)?)"
 )
 # how much of something: 60 % of the GPUs, 10 % fewer nodes
@@ -234,7 +240,9 @@ QUESTIONS = (
             r"(?:what(?:'?s|\s+is)?\s+)?(?:the\s+)?(?:biggest|largest"
             rf"|max(?:imum)?)\s+(?:(?:dense\s+|moe\s+)?(?:model|llm)(?:\s+size)?|dense|moe){_CAN}{_TRAIN}(?:\s+worth\s+\w+ing)?"
         ),
-        rf"how\s+(?:big|large)(?:\s+(?:an?\s+|of\s+an?\s+)?(?:model|llm))?{_CAN}{_TRAIN}",
+        rf"how\s+(?:big|large)(?:\s+(?:an?\s+|of\s+an?\s+)?{_MODIFIERS}\s*(?:model|llm))?{_CAN}{_TRAIN}"
+        r"(?!\s+(?:of\s+)?(?:should|must|is|are|will|would|does|do)\b"
+        r"|\s+(?:of\s+)?(?:an?|the|our|my)\s+(?!(?:\w+\s+)?(?:moe|dense)\b))",
         rf"how\s+many\s+(?:billions?\s+of\s+)?(?:params?|parameters){_CAN}{_TRAIN}",
         r"(?:what|which)\s+(?:size\s+(?:of\s+)?model|model\s+size|size)(?!\s+(?:is|would))"
         rf"{_CAN}{_TRAIN}",
@@ -295,8 +303,9 @@ QUESTIONS = (
         r"how\s+many(?:\s+of\s+(?:them|these|those))?"
         r"(?:\s+(?:do|would|will|should)\s+(?:i|we)\s+(?:need|buy|rent|use|take))?"
         r"(?=\s*[?.,;]|\s*$)",
-        r"(?:what|which|how\s+(?:big|large)(?:\s+(?:a|of\s+a))?)\s+(?:cluster(?:\s+size)?|size\s+(?:of\s+)?cluster|number\s+of"
-        r"\s+(?:gpus|nodes))(?:\s+(?:do|would|should|will)\s+(?:i|we)(?:\s+(?:need|want|use|rent|buy))?)?",
+        rf"(?:what|which|how\s+(?:big|large)(?:\s+(?:should|must|would|will|does|do|need))?)(?:\s+(?:of\s+)?(?:an?|the|our|my))?{_MODIFIERS}"
+        r"\s+(?:cluster(?:\s+size)?|machine|fleet|size\s+(?:of\s+)?cluster|number\s+of\s+(?:gpus|nodes))"
+        r"(?:\s+(?:do|would|should|will|must)\s+(?:i|we)(?:\s+(?:need|want|use|rent|buy))?|\s+(?:have\s+to\s+|need\s+to\s+)?be)?",
         fields={"accelerator": accelerator},
     ),
     *topic(
@@ -396,8 +405,6 @@ QUESTIONS = (
         r"(?:spares?|spare\s+(?:nodes|gpus|machines|capacity))(?=\s*\?|\s+for\b)",
         rf"(?:do|does|should|would|will)\s+(?:{_WE}|it)\s+need\s+(?:any\s+|hot\s+|cold\s+)*spares?(?:\s+(?:nodes|gpus|machines))?",
         r"how\s+often\s+(?:will|does|do|would|should)\s+(?:it|this|that|the\s+\w+|we)\s+(?:crash|fail|break|stop|restart)",
-        rf"(?:{_IF}|if|when)\s+(?:an?\s+|one\s+|1\s+(?:of\s+(?:our\s+|the\s+)?)?|the\s+|any\s+|whole\s+|entire\s+|single\s+)*(?:node|rack|pod|switch|building|hall|gpu)\s+"
-        r"(?:dies|fails|goes\s+down|is\s+lost|breaks|crashes)(?!\s+(?:\w+\s+){0,2}(?:every|each|once|per|an?|\d))",
         rf"{CHECKPOINT}\s+sizes?(?:\s+and\s+(?:save|write)\s+times?)?|(?:save|saving|write)\s+times?",
         r"how\s+much\s+(?:time|compute|work|goodput|progress|uptime)\s+(?:do|will|would|could|did|is)\s+(?:(?:i|we)\s+)?(?:wasted?|loo?se|lost)"
         r"(?:\s+(?:per|at\s+(?:a|each)|with\s+each)\s+(?:failure|crash|restart|interruption))?",
@@ -424,6 +431,12 @@ QUESTIONS = (
         r"(?:are|is|will|would|do)\s+(?P<v>\d+)\s+(?:(?:hot|cold|warm)\s+)?spares?(?:\s+(?:nodes?|machines?))?\s+(?:be\s+)?"
         r"(?:enough|sufficient|suffice|too\s+(?:few|many))",
         fields={"reliability.spares": whole("v")},
+    ),
+    *topic(
+        Topic.SPARES,
+        rf"(?:(?:{_IF}|if|when)\s+)?(?:an?\s+|one\s+|1\s+(?:of\s+(?:our\s+|the\s+)?)?|the\s+|any\s+|whole\s+|entire\s+|single\s+)+(?:node|rack|pod|switch|building|hall|gpu)\s+"
+        rf"(?:of\s+{ACCELERATOR}\s+)?(?:dies|fails|goes\s+down|is\s+lost|breaks|crashes)(?!\s+(?:\w+\s+){{0,2}}(?:every|each|once|per|an?|\d))",
+        fields={"accelerator": accelerator},
     ),
     *topic(
         Topic.SENSITIVITY,
@@ -466,7 +479,8 @@ QUESTIONS = (
         r"recommend(?:ed)?\s+(?:an?\s+|the\s+)?(?:parallelism|plan|layout|config\w*|sharding|parallel\s+\w+)",
         r"(?:pipeline|tensor|data|expert|context)(?:\s+parallel(?:ism)?)?\s+(?:or|vs\.?|versus)\s+(?:pipeline|tensor|data|expert|context)"
         r"\s+parallel(?:ism)?(?:\s+across\s+nodes)?",
-        rf"(?:do|does|should|would)\s+(?:{_WE}|it)\s+(?:need|want|require|have)\s+(?:to\s+use\s+)?{_AXIS}(?!\s*[=\d])",
+        rf"(?:do|does|should|would|will)\s+(?:{_WE}|it)\s+(?:need|want|require|have)\s+(?:to\s+use\s+)?(?:any\s+)?{_AXIS}(?!\s*[=\d])",
+        rf"(?:any|is)\s+{_AXIS}\s+(?:needed|necessary|required)",
         rf"(?:(?:should|shall)\s+(?:i|we)\s+(?:use|pick|go\s+(?:for|with))\s+)?(?!{_SHARDED}\s+(?:or|vs\.?|versus)\s+{_SHARDED}){_AXIS}(?:\s+across\s+nodes)?\s+(?:or|vs\.?|versus)"
         rf"\s+{_AXIS}(?!\s*[=\d])",
     ),
@@ -513,6 +527,7 @@ QUESTIONS = (
             r"|power|energy|electricity|compute))?(?:\s+(?:per|a)\s+(?:gpu"
             r"|device))?(?:\s+(?:will|would|does|do|is|must|should|did)\s+(?:it|this|that|we"
             r"|i|the\s+run|training)?)?(?:\s+(?:take|cost|run|need|be|last|use))?"
+            r"(?:\s+(?:for|does|until|till)\s+the\s+(?:rest|remainder|end)(?:\s+(?:take|of\s+it))?)?"
             r"(?:\s+(?:per|for\s+(?:an?|one|each))\s+(?:step|epoch|iteration|update))?"
         ),
         (
@@ -542,6 +557,7 @@ QUESTIONS = (
             r"+)?(?:oom|out[\s-]of[\s-]memory)(?:s|\s+errors?)?"
         ),
         _OOM,
+        r"what\s+(?:breaks|fails|goes\s+wrong|gives\s+(?:way|out))(?:\s+first)?",
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
         r"(?:days|weeks|time)\s+(?:and|&|\+)\s+(?:dollars|money|\$)|(?:dollars|money|\$)\s+(?:and|&|\+)\s+(?:days|weeks|time)",
         r"is\s+(?:the\s+)?\w+\s+(?:going\s+to\s+be\s+)?(?:the|a|our)\s+(?:main\s+)?(?:bottleneck|problem|limit|issue)|how\s+(?:bad|good)(?:\s+(?:is|will)\s+(?:it|that)(?:\s+be)?)?",

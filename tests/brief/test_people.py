@@ -15,11 +15,12 @@ FORUMS = rows("forums.yaml")
 THREADS = rows("threads.yaml")
 COLLEAGUES = rows("colleagues.yaml")
 OFFICES = rows("offices.yaml")
+BUYERS = rows("buyers.yaml")
 
 
 @pytest.mark.parametrize(
     "row",
-    [*PEOPLE, *LATER, *PLANNERS, *FORUMS, *THREADS, *COLLEAGUES, *OFFICES],
+    [*PEOPLE, *LATER, *PLANNERS, *FORUMS, *THREADS, *COLLEAGUES, *OFFICES, *BUYERS],
     ids=lambda row: row["said"][:40],
 )
 def test_no_line_is_read_as_another(row):
@@ -39,6 +40,7 @@ def test_no_line_is_read_as_another(row):
         THREADS,
         COLLEAGUES,
         OFFICES,
+        BUYERS,
     ],
     ids=[
         "first half",
@@ -49,6 +51,7 @@ def test_no_line_is_read_as_another(row):
         "threads",
         "colleagues",
         "offices",
+        "buyers",
     ],
 )
 def test_most_lines_are_right_and_hardly_any_is_wrong(lines):
