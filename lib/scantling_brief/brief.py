@@ -14,6 +14,7 @@ from .facts_asked import (
 )
 from .facts_job import (
     read_batch,
+    read_dates,
     read_engine,
     read_kind_of_method,
     read_offload,
@@ -61,6 +62,7 @@ def read_brief(text: str) -> Reading:
     read_batch(notes)
     read_offload(notes)
     read_trillions(notes)
+    read_dates(notes)
     read_tokens(notes)
     read_budget(notes)
     read_owned(notes)

@@ -49,6 +49,9 @@ _JOINT = re.compile(
 )
 _ARROW = re.compile(r"\s*(?:->|=>|→)\s*")
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
+_VERSUS = re.compile(r"\b(?:vs|versus|or)\b", re.IGNORECASE)
+_TOKENS = re.compile(r"tok|param", re.IGNORECASE)
+_PRICE = re.compile(_A_PRICE, re.IGNORECASE)
 _COMMA = re.compile(r"\s*[,/]\s*")
 _TO = re.compile(r"\s+(?:(?:up|down)\s+)?to\s+", re.IGNORECASE)
 _BY = re.compile(r"\s+(?P<by>on|with|using|over|for|in|at|during|from)\s+", re.IGNORECASE)
@@ -98,8 +101,14 @@ def said_of_each(text: str, comparing: bool) -> str:
     for i in range(1, len(found)):
         one, two = found[i - 1], found[i]
         between = text[one.end : two.start]
-        if _JOINT.fullmatch(between) or comparing and _AND.fullmatch(between):
+        if _JOINT.fullmatch(between):
             edits += _joined(text, found, i)
+        elif _AND.fullmatch(between) and not _TOKENS.search(two.unit):
+            if comparing:
+                edits += _joined(text, found, i)
+            elif _PRICE.fullmatch(two.unit) and _VERSUS.search(text, 0, one.start):
+                joint = f" versus {_by(text, one)} "  # respectively
+                edits += [_Edit(one.end, two.start, joint), *_of_both(one, two)]
         elif _ARROW.fullmatch(between) and not one.unit and two.scale.lower() in ("", "k"):
             edits += [_Edit(one.end, two.start, " versus "), *_joined(text, found, i)]
         elif _TO.fullmatch(between):
@@ -138,7 +147,11 @@ def _joined(text: str, found: list[_Quantity], i: int) -> list[_Edit]:
         first = _BY.fullmatch(text[found[i - 2].end : found[i - 1].start])
         second = _BY.fullmatch(text[found[i].end : behind.start])
         if first and second and first["by"].lower() == second["by"].lower():
-            return [*_of_both(found[i - 2], found[i]), *_of_both(found[i - 1], behind)]
+            pair = found[i - 2], found[i]
+            counts = _of_both(*pair)
+            if not counts and _SPANS.search(behind.unit) and all(map(_is_count, pair)):
+                counts = [_Edit(count.end, count.end, " devices") for count in pair]
+            return [*counts, *_of_both(found[i - 1], behind)]
     edits = _of_both(found[i - 1], found[i])
     label = _OF.search(text, 0, found[i - 1].start)
     if label and "token" in found[i].unit:
@@ -152,6 +165,15 @@ def _joined(text: str, found: list[_Quantity], i: int) -> list[_Edit]:
         if _COMMA.fullmatch(between):
             edits.append(_Edit(found[j].end, found[j + 1].start, " or "))
     return edits
+
+
+_SPANS = re.compile(_SPAN, re.IGNORECASE)
+
+
+def _is_count(quantity: _Quantity) -> bool:
+    """Whether a number may be that of devices."""
+    bare = not quantity.sign + quantity.unit and quantity.scale.strip().lower() in ("", "k")
+    return bare and quantity.value >= 1 and quantity.value.is_integer()
 
 
 def _of_both(one: _Quantity, two: _Quantity) -> list[_Edit]:

@@ -4,10 +4,11 @@ import re
 
 from scantling.catalogue.words import ADAPTED, POLICIES, ROLLOUT_ENGINES, Method
 
-from .facts_model import read_likeness
+from .facts_model import CHINCHILLA_TOKENS, read_likeness
 from .facts_money import OF_WHAT
 from .notes import Asked, Notes
 from .readers import in_thousands
+from .rules_asked import A_DATE
 from .topics import Topic
 
 SHORTEST_RUN_DAYS = 1 / 48  # half an hour: less is a step's, a save's, a restart's
@@ -123,6 +124,24 @@ def read_samples(notes: Notes) -> None:
 _DATA = {"examples": "samples", "example_tokens": "mean_tokens", "epochs": "epochs"}
 
 
+_BEGINS = re.compile(r"start|from|since", re.IGNORECASE)  # a date at which a run begins
+
+
+def read_dates(notes: Notes) -> None:
+    """A date beside the days until it needs no answer: before NeurIPS, which is in 11 weeks."""
+    if "constraints.deadline_days" not in notes.fields:
+        return
+    dates = [unread for unread in notes.unread if unread.question == A_DATE]
+    for asked in dates:
+        if _BEGINS.match(asked.words):
+            continue
+        notes.unread.remove(asked)
+        notes.note(asked.words, why="the days until then are said")
+
+
+_OF_THE_LAWS = "scaling laws weigh size and tokens: how many tokens are they (job.tokens)?"
+
+
 def read_tokens(notes: Notes) -> None:
     """Tokens of several epochs; no tokens for a model that nobody names; a count too small for a
     run is asked about."""
@@ -138,7 +157,8 @@ def read_tokens(notes: Notes) -> None:
         _steps(notes, facts["steps"])
     sized = any(path.partition(".")[0] == "model" for path in fields)
     if "tokens_per_param" in facts and not sized:
-        del facts["tokens_per_param"]
+        if facts.pop("tokens_per_param") != CHINCHILLA_TOKENS:
+            notes.ask(notes.words["tokens_per_param"], _OF_THE_LAWS, ("job.tokens",))
         notes.questions.append(Asked(Topic.COMPUTE_OPTIMAL, notes.words["tokens_per_param"]))
     days = fields.get("constraints.deadline_days")
     if days is not None and days < SHORTEST_RUN_DAYS:

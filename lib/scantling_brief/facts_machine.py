@@ -1,7 +1,9 @@
 """What the words on a machine come to: chips, nodes, racks, instances, sites, spares, failures."""
 
 import re
+from collections.abc import Callable, Mapping
 from math import ceil, prod
+from typing import Any
 
 from scantling import catalogue
 from scantling.base.errors import plain
@@ -27,36 +29,34 @@ def read_machine(notes: Notes) -> None:
     facts = notes.facts
     if "hours_of" in facts and "accelerator" not in facts:
         notes.set("accelerator", facts["hours_of"], notes.words["hours_of"])
-    if "of_them" in facts:
-        _of_them(notes, facts["of_them"])
-    if "of_each" in facts:
-        _of_each(notes, facts["of_each"])
+    _come_to(notes, {"of_them": _of_them, "of_each": _of_each})
     if "instance" in facts:
         _instance(notes, facts["instance"])
         read_price_of_instance(notes)
     else:
         _accelerator(notes)
-    if "racks" in facts:
-        _racks(notes, facts["racks"])
-    if "nodes" in facts:
-        _nodes(notes, facts["nodes"])
+    _come_to(notes, {"racks": _racks, "nodes": _nodes})
     _of_each_site(notes)
     _ranks(notes)
     if "node_hours" in facts and (per_node := devices_of_node(notes)) is not None:
         facts["device_hours"] = facts["node_hours"] * per_node
         notes.words["device_hours"] = notes.words["node_hours"]
-    if "device_hours" in facts:
-        _hours(notes, facts["device_hours"])
-    if "bare_sum" in facts:
-        read_bare_sum(notes, facts["bare_sum"])
+    of_sums = {"device_hours": _hours, "bare_sum": read_bare_sum, "host_gb_each": _host_memory}
+    _come_to(notes, of_sums)
     read_spot(notes)
     read_alternatives(notes)
     read_network(notes)
     _failures(notes)
-    if "spares_of_each" in facts:
-        _spares(notes, facts["spares_of_each"])
+    _come_to(notes, {"spares_of_each": _spares})
     if "rdma" in facts:
         notes.note(notes.words["rdma"], why="the fabric does RDMA; there is no field for it")
+
+
+def _come_to(notes: Notes, readers: Mapping[str, Callable[[Notes, Any], None]]) -> None:
+    """What facts come to, in this order, each by its reader."""
+    for fact, read in readers.items():
+        if fact in notes.facts:
+            read(notes, notes.facts[fact])
 
 
 def _spares(notes: Notes, each: float) -> None:
@@ -68,6 +68,16 @@ def _spares(notes: Notes, each: float) -> None:
         return
     nodes = devices // per_node
     notes.set("reliability.spares", ceil(each * nodes), words, f"of {nodes:,} nodes")
+
+
+def _host_memory(notes: Notes, each: float) -> None:
+    """Memory of a host, where that of each device is said."""
+    words, per_node = notes.words["host_gb_each"], devices_of_node(notes)
+    path = "cluster.host_memory_gb"
+    if per_node is None:
+        notes.ask(words, f"how much does a node have ({path})?", (path,))
+    else:
+        notes.set(path, each * per_node, words, f"of {per_node} devices")
 
 
 def _of_each_site(notes: Notes) -> None:

@@ -42,6 +42,11 @@ def read_owned(notes: Notes) -> None:
         price, words = notes.fields[budget], notes.words[budget]
         notes.take_back(budget)
         notes.set(capex, price, words, "of a machine that is written off")
+    if "capex_each" in notes.facts and (devices := notes.fields.get("cluster.devices")):
+        words = notes.words["capex_each"]
+        notes.set(capex, notes.facts["capex_each"] * devices, words, f"of {devices:,} devices")
+    elif "capex_each" in notes.facts:
+        notes.ask(notes.words["capex_each"], "of how many devices (prices.owned.capex_usd)?")
     if capex in notes.fields and "no_currency" in notes.facts and currency(notes.text):
         notes.leave_open(capex, _IN_DOLLARS)
     bought = capex in notes.fields

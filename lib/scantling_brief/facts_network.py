@@ -5,6 +5,7 @@ from typing import Any
 
 from scantling import catalogue
 from scantling.base.units import GBIT
+from scantling.endure.failures import rate_of_mtbf
 
 from .decisive import NO_CHIP, near_chips
 from .machine import choose_accelerator, choose_fabric, devices_of_node
@@ -16,28 +17,7 @@ _NO_NETWORK = "no network of the catalogue has this rate: which one is compared?
 
 def read_alternatives(notes: Notes) -> None:
     """What an or sets beside: rows of the catalogue in place of words."""
-    either = []
-    for path, value, words in notes.either:
-        if path == "accelerator" and isinstance(value, Chip):
-            choice = choose_accelerator(value, notes.facts.get("nvlink"))
-            if choice.id is None:
-                notes.ask(words, NO_CHIP, near_chips(value.text))
-            else:
-                either.append(Either("cluster.accelerator", choice.id, words))
-        elif path in ("fabric", "rate"):
-            other = {e.path: e.value for e in notes.either if e.words == words}
-            if path == "fabric" or "fabric" not in other:
-                kind = other.get("fabric", notes.facts.get("fabric"))
-                network = _network_of(notes, kind, other.get("rate"))
-                if _of_catalogue(notes, network, words):
-                    either.append(Either("cluster.scale_out", network, words))
-        elif path in ("nodes", "racks") and "cluster.devices" in notes.fields:
-            each = notes.fields["cluster.devices"] // notes.facts[path]
-            either.append(Either("cluster.devices", value * each, words))
-        elif path in FACTS:
-            notes.ask(words, "which of the two holds?")
-        else:
-            either.append(Either(path, value, words))
+    either = [other for one in notes.either if (other := _of_field(notes, one)) is not None]
     facts = notes.facts
     if "rate_after" in facts:
         path, words = "cluster.scale_out_gbytes_per_s_per_device", notes.words["rate_after"]
@@ -49,6 +29,45 @@ def read_alternatives(notes: Notes) -> None:
         words = notes.words["devices_or"]
         either.append(Either("cluster.devices", notes.facts["devices_or"], words))
     notes.either[:] = either
+
+
+def _of_field(notes: Notes, one: Either) -> Either | None:
+    """Another value of a fact as one of the field that the fact comes to; None where it comes to
+    none, and is asked about."""
+    path, value, words = one
+    if path == "accelerator" and isinstance(value, Chip):
+        choice = choose_accelerator(value, notes.facts.get("nvlink"))
+        if choice.id is not None:
+            return Either("cluster.accelerator", choice.id, words)
+        notes.ask(words, NO_CHIP, near_chips(value.text))
+    elif path in ("fabric", "rate"):
+        return _other_network(notes, path, words)
+    elif path in ("nodes", "racks") and "cluster.devices" in notes.fields:
+        each = notes.fields["cluster.devices"] // notes.facts[path]
+        return Either("cluster.devices", value * each, words)
+    elif path == "mtbf_s" and "cluster.devices" in notes.fields:
+        rate = float(f"{rate_of_mtbf(value, notes.fields['cluster.devices']):.4g}")
+        return Either("reliability.failures_per_1000_node_days", rate, words)
+    elif path in FACTS:
+        notes.ask(words, "which of the two holds?")
+    else:
+        return one
+    return None
+
+
+def _other_network(notes: Notes, path: str, words: str) -> Either | None:
+    """A network that is compared; None for the rate of one whose kind is said beside it, and for
+    one that the catalogue lacks."""
+    other = {e.path: e.value for e in notes.either if e.words == words}
+    if path == "rate" and "fabric" in other:
+        return None
+    kind = other.get("fabric", notes.facts.get("fabric"))
+    network = _network_of(notes, kind, other.get("rate"))
+    return (
+        Either("cluster.scale_out", network, words)
+        if _of_catalogue(notes, network, words)
+        else None
+    )
 
 
 def _network_of(notes: Notes, kind: str | None, rate: float | None) -> Any:

@@ -32,7 +32,9 @@ from .units import SECONDS
 _GAP = re.compile(r"[\s,.;:()\[\]\"'“”’/&+|*•·–—~≈→?!-]+")
 _CLAUSE = re.compile(r"[,;:?!\n]|\.\s")  # where the reach of a negation ends
 # up to a size that a name ends in, as in MPT-30B
-_WORD = re.compile(r"(?:(?!-\d+(?:\.\d+)?[bB]\b)[^\s,;()\[\]\"“”|?!])+")
+_WORD = re.compile(
+    r"[1-9]\d{0,2}(?:,\d{3})+(?![\d.])|(?:(?!-\d+(?:\.\d+)?[bB]\b)[^\s,;()\[\]\"“”|?!])+"
+)
 _COMPOUND = re.compile("[/–—-]")
 _PARTED = re.compile(r"(?<=[a-z]{3})/(?=[a-z]{4})", re.IGNORECASE)  # two words: jax/maxtext
 
@@ -285,6 +287,7 @@ _LACKS = re.compile(
     re.IGNORECASE,
 )
 _RACK = re.compile(r"\bnvlink[\s-]?(72|36)\b", re.IGNORECASE)
+_WEEKEND = re.compile(r"\b(?:an?|the|one|1|this|next)\s+weekend\b", re.IGNORECASE)
 _HALF = re.compile(
     r"\bhalf\s+an?\s+(year|month|week|day|quarter|trillion|billion|million)\b", re.IGNORECASE
 )
@@ -313,6 +316,7 @@ def normalised(text: str) -> str:
         lambda form: form[0] if form["named"] else f"{form['chip']} {form[0]}", text
     )
     text = _JOINED.sub(r"\1 ", text)
+    text = _WEEKEND.sub("2 days", text)
     text = _OPTION.sub(r" or ", _FIRST_OPTION.sub("", text))
     text = _HALF.sub(lambda half: _HALVES.get(half[1].lower(), f"0.5 {half[1]}"), text)
     text = _SPACES_BETWEEN.sub(lambda match: match[1] + match[2].replace(" ", ""), text)
@@ -440,6 +444,8 @@ class _Scanner:
             return
         if joins or self.supposing and word in ("instead", "rather"):
             self.notes.follow(rule, match)
+            return
+        if joined and self.supposing and self.notes.supposed and self.notes.suppose(rule, match):
             return
         if rule.topic is not None:
             self.notes.follow(rule, match)

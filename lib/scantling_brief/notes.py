@@ -78,6 +78,8 @@ FACTS = (
     "behind",
     "years",
     "owned",
+    "capex_each",
+    "host_gb_each",
     "no_currency",
 )
 UNUSED = "no rule reads it"
@@ -389,16 +391,18 @@ class Notes:
     def other_number(self, value: float, words: str, unit: str = "") -> bool:
         """Take a number as another value of the field that was set last; False where it holds
         none, or another unit's. Thousands of a sequence are 1,024 behind a power of two."""
-        old = self.fields.get(self.last)
+        path, old = self.last, (self.facts | self.fields).get(self.last)
+        if supposing := bool(self.supposed):
+            path, old, _ = self.supposed[-1]
         if unit == "k":
-            value = in_thousands(int(value)) if self.last == "job.seq_len" else 1000 * value
+            value = in_thousands(int(value)) if path == "job.seq_len" else 1000 * value
         if not isinstance(old, (int, float)) or isinstance(old, bool):
             return False
         if unit in SECONDS:
-            if not self.last.endswith(("_s", "_days")):
+            if not path.endswith(("_s", "_days")):
                 return False
-            value *= SECONDS[unit] / (DAY_S if self.last.endswith("_days") else 1)
-        self.either.append(Either(self.last, type(old)(value), words))
+            value *= SECONDS[unit] / (DAY_S if path.endswith("_days") else 1)
+        (self.supposed if supposing else self.either).append(Either(path, type(old)(value), words))
         return True
 
     def other_word(self, value: str, words: str) -> bool:

@@ -40,6 +40,7 @@ _MONTH = (
 )
 _PART = r"(?:the\s+)?(?:(?:beginning|start|middle|mid|end|early|late)[\s-]+(?:of\s+)?)?(?:the\s+)?"
 _BY = r"(?:by|before|until|till|due(?:\s+(?:by|on))?|from|starting|start|ready|on|in|since)\s+"
+A_DATE = "a deadline is stated in days from the start: how many?"
 _WHICH = "a range: which value of it is planned with?"
 _UP_TO = r"(?:\s*[-–—]\s*|\s+to\s+|\s+and\s+)"
 # from one number to another: between 256 and 512, 6-8, 1 to 2
@@ -239,7 +240,7 @@ ASKED = (
         choices=("job.tokens",),
     ),
     *asks(
-        "a deadline is stated in days from the start: how many?",
+        A_DATE,
         rf"{_BY}{_PART}(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?)?{_MONTH}"
         r"(?:\s*\d{1,2}(?:st|nd|rd|th)?)?(?:,?\s*20\d\d)?",
         rf"{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:,?\s*20\d\d)?(?:\s+deadline)?",

@@ -30,6 +30,7 @@ from .readers import (
     amount,
     cents,
     days,
+    devices,
     domain,
     every,
     gigabytes,
@@ -107,6 +108,7 @@ _BOUGHT = (
     r"(?:we\s+|i\s+)?(?:bought|paid|purchased|acquired)(?:\s+(?:it|them|these|the\s+(?:cluster|machines?)))?|capex|purchase\s+price"
     r"|acquisition\s+costs?"
 )
+_OF_EACH = rf"\s*(?:each|apiece|(?:per|/|an?)\s*(?:{DEVICE_NOUN}|{ACCELERATOR}))"
 # a sum without a currency: no price of one, nothing that is counted
 _BARE_SUM = (
     r"(?P<x>\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)[\s-]?(?P<x_s>k|mn|m|bn|mio\.?|mrd\.?|thousand"
@@ -187,6 +189,11 @@ LIMITS = (
         {"mtbf_s": every, "nodes": whole("n")},
         rf"{_LOSES}\s+(?P<v>\d+(?:\.\d+)?)\s+{GROUP}\s*{_PER},?\s+(?:out\s+)?of\s+(?:our\s+|the\s+)?{whole_in('n')}"
         rf"(?:\s+{GROUP})?",
+    ),
+    *sets(
+        {"mtbf_s": every, "cluster.devices": devices("n")},
+        rf"{_LOSES}\s+(?P<v>\d+(?:\.\d+)?)\s+{DEVICE_NOUN}\s*{_PER},?\s+(?:out\s+)?of\s+(?:our\s+|the\s+)?{whole_in('n')}"
+        rf"(?:\s+{DEVICE_NOUN})?",
     ),
     *sets(
         {"reliability.failures_per_1000_node_days": plain},
@@ -455,6 +462,11 @@ LIMITS = (
         ),
     ),
     *sets(
+        {"capex_each": amount},
+        rf"(?:{_BOUGHT}){BE}\s*(?:for\s+|at\s+|about\s+)*(?:us)?\$\s*{number_in('v')}{_OF_EACH}",
+        rf"(?:us)?\$\s*{number_in('v')}{_OF_EACH}\s+(?:to\s+buy|when\s+(?:we|i)\s+bought|up-?front|capex|purchased?)",
+    ),
+    *sets(
         {"prices.owned.capex_usd": amount},
         rf"(?:{_BOUGHT}){BE}\s*(?:for\s+|at\s+|about\s+)*(?:us)?\$\s*{number_in('v')}",
         rf"(?:{_BOUGHT}){BE}\s*(?:for\s+|at\s+|about\s+)*{number_in('v')}\s*(?:usd|(?:us\s+)?dollars|\$)",
@@ -578,7 +590,7 @@ LIMITS = (
         {"bare_sum": number("x")},
         rf"for\s+(?=[\d.,]+[\s-]?m){_BARE_SUM}(?!\s*(?:over|across|context|ctx|{MODEL_NOUN})\b)",
     ),
-    *sets({"prices.pue": plain}, rf"pue{BE}\s*(?P<v>\d(?:\.\d+)?)"),
+    *sets({"prices.pue": plain}, rf"pue{BE}\s*(?P<v>\d(?:\.\d+)?)", r"(?P<v>[12]\.\d+)\s+pue"),
     *sets(
         {"constraints.max_power_mw": megawatts},
         (

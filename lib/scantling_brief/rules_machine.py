@@ -14,6 +14,7 @@ from .fragments import (
     STORAGE,
     TIMES,
     WENT,
+    number_in,
     whole_in,
 )
 from .readers import (
@@ -34,6 +35,7 @@ from .readers import (
     product_of,
     quotient,
     rate_of,
+    rest,
     tpu_slice,
     tpu_slices,
     whole,
@@ -64,6 +66,11 @@ _ALL_OF = r"(?:at most|(?:no|not) more than|up to|max(?:imum|\.)?(?: of)?|limite
 _IN_ALL = r"(?:in\s+total|total|altogether|in\s+all|overall|all\s+together)"
 _APART = r"\d+(?:\.\d+)?\s*km\s+(?:apart|from\s+each\s+other|between\s+them)"
 MACHINE = (
+    *sets(
+        {"racks": whole("n"), "accelerator": accelerator},
+        rf"(?=[\w\s-]*NVL(?:72|36)\s*[x×*]){ACCELERATOR}\s*[x×*]\s*{whole_in('n')}(?!\s*[x×*\d])",
+        why="so many racks",
+    ),
     *sets(
         {"racks": whole("n"), "accelerator": accelerator},
         rf"{whole_in('n')}{TIMES}(?P<pre>)(?P<acc>NVL72)(?P<more>)s?"
@@ -351,11 +358,19 @@ MACHINE = (
         rf"{whole_in('v')}\s+(?:out\s+)?of\s+(?:the|our|their|those|these)\s+\d[\d,]*k?\s*(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})",
         why="a part of the machine",
     ),
+    *sets(
+        {"cluster.devices": rest("v", "w"), "accelerator": accelerator},
+        rf"(?:took|taken|lost|gave|borrowed|reserved|broke)\s+(?:away\s+)?{number_in('v')}\s+(?:out\s+)?of\s+(?:the|our|their|those|these)\s+"
+        rf"{number_in('w')}\s*(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})",
+        rf"{number_in('v')}\s+(?:out\s+)?of\s+(?:the|our|their|those|these)\s+{number_in('w')}\s*(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})"
+        r"\s+(?:are|were|have\s+been|got|went)\s+(?:\w+\s+)?(?:down|gone|taken|lost|broken|busy|reserved|away|dead|out)",
+        why="what is left of the machine",
+    ),
     *sets({"of_each": devices("v")}, rf"{whole_in('v')}{TIMES}{DEVICE_NOUN}\s+each"),
     *sets(
         {"of_them": whole("v")},
         rf"{whole_in('v')}\s+of\s+(?:them|these|those|either|each|both)",
-        rf"(?:on|using|with(?!\s+\d+\s?k\b))\s+{whole_in('v')}(?=\s*(?:$|[?.,;)]))(?!\.\d)",
+        rf"(?:on|using|either|rent|buy|with(?!\s+\d+\s?k\b))\s+{whole_in('v')}(?=\s*(?:$|[?.,;)])|\s+(?:or|vs)\b)(?!\.\d)",
     ),
     *sets(
         {"cluster.measured.all_reduce_gbytes_per_s": gigabytes_per_s},
@@ -596,6 +611,11 @@ MACHINE = (
         {"job.sync.local_steps": whole("v")},
         r"(?:every\s+|h\s*=\s*)?(?P<v>\d+)(?P<v_s>)\s+(?:local|inner)[\s-]steps",
         rf"(?:local|inner)[\s_-]steps{BE}\s*(?P<v>\d+)(?P<v_s>)",
+    ),
+    *sets(
+        {"host_gb_each": gigabytes},
+        r"(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB|TB)\s+(?:of\s+)?(?:host\s+|system\s+|cpu\s+|main\s+)(?:memory|ram|dram)\s*"
+        rf"(?:per|/|for\s+each|for\s+every)\s*{DEVICE_NOUN}",
     ),
     *sets(
         {"cluster.host_memory_gb": gigabytes},

@@ -117,6 +117,11 @@ MODEL = (
         why="a number of billions alone is the model's size",
     ),
     *sets(
+        {"job.from_checkpoint": always(True), "model.size": number("w")},
+        r"(?:(?:warm[\s-])?start(?:ing|ed)?|continu(?:e|es|ed|ing)|resum(?:e|es|ed|ing))\s+(?:training\s+)?from\s+(?:an?|our|the)\s+"
+        rf"(?P<w>\d+(?:\.\d+)?)(?P<w_s>b)\s+(?:checkpoint|ckpt|model|base)(?:\s+(?:at|of|after)\s+{number_in('v')}(?:\s*(?:tokens|toks?))?)?",
+    ),
+    *sets(
         {"model.size": number("w"), "job.tokens": amount},
         rf"(?:an?|the|our|my)\s+(?P<w>\d+(?:\.\d+)?)(?P<w_s>b)\s+(?:(?:model|dense|moe)\s+)?(?:up\s+)?to\s+"
         rf"{number_in('v')}\s*(?:tokens|toks?)(?!\s*(?:/|per))",
@@ -280,6 +285,7 @@ MODEL = (
         ),
         rf"(?:tokens|token (?:count|budget)){BE}\s*{number_in('v')}",
         rf"(?:another\s+)?{number_in('v')}\s+(?:more|further|additional|extra)\s+(?:tokens|toks?)",
+        r"(?:another|further|additional)\s+(?P<v>\d+(?:\.\d+)?)\s?(?P<v_s>b|bn|t|billion|trillion)(?:\s+(?:tokens|toks?))?(?!\s*(?:param|model|dense|moe))",
     ),
     *sets(
         {"steps": whole("s"), "job.global_batch_tokens": amount},
@@ -360,10 +366,10 @@ MODEL = (
             r"(?:ing|ed)?)?"
         ),
         (
-            r"(?:from|starting from|initiali[sz]ed from)\s+(?:an?\s+"
+            r"(?:from|(?:warm[\s-])?start(?:ing|ed)?\s+from|initiali[sz]ed\s+from)\s+(?:an?\s+"
             r"|the\s+|our\s+)?(?:pre-?trained\s+)?(?:checkpoint|ckpt|base model|weights)"
         ),
-        rf"(?:resum|continu|restart)(?:e|es|ed|ing)\s+(?:training\s+)?from\s+(?:an?\s+|the\s+|our\s+)?(?:checkpoint|ckpt)\s+(?:at|of|after)\s+"
+        rf"(?:(?:resum|continu|restart)(?:e|es|ed|ing)|(?:warm[\s-])?start(?:ing|ed)?)\s+(?:training\s+)?from\s+(?:an?\s+|the\s+|our\s+)?(?:checkpoint|ckpt)\s+(?:at|of|after)\s+"
         rf"{number_in('v')}(?:\s*(?:tokens|toks?))?(?:\s+in)?",
         r"(?:long[\s-])?context[\s-]+exten(?:sion|ding)|extend(?:ing)?(?!\s+(?:(?:the|our|my|a)\s+)?(?:cluster|deadline|budget|machine"
         r"|lease|contract|fleet|training|run)\b)",
@@ -695,6 +701,11 @@ MODEL = (
         ),
         r"(?:activation|gradient)\s+(?:checkpointing|recomputation)",
         r"(?:act(?:ivations?)?|grad(?:ient)?s?)\.?[\s_-]*(?:ckpt(?:ing|s)?|chkpt|checkpoints?|checkpointing|recomp(?:ute|utation)?)",
+    ),
+    *sets(
+        {"plan.recompute": word},
+        r"(?:(?:activation|gradient)[\s_-]+)?(?:recompute|recomputation|checkpointing)\s*(?:[:=]|is|granularity)+\s*"
+        r"(?P<v>selective|full|none)",
     ),
     *sets(
         {"plan.recompute": always("selective")},

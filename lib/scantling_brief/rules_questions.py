@@ -108,7 +108,7 @@ _OOM = (
 # what an assessment says
 _RESULT = (
     r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
-    r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|mfu|throughput|speed"
+    r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|(?:pipeline\s+)?bubble|mfu|throughput|speed"
     r"|step\s+time|(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s(?:ec(?:ond)?)?|hour|day|week|month)|tps|tgs|tflops?(?:/s)?)(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?|vram(?:\s+usage)?"
     r"|power(?:\s+(?:draw|use|consumption))?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
     r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
@@ -405,6 +405,8 @@ QUESTIONS = (
         r"(?:spares?|spare\s+(?:nodes|gpus|machines|capacity))(?=\s*\?|\s+for\b)",
         rf"(?:do|does|should|would|will)\s+(?:{_WE}|it)\s+need\s+(?:any\s+|hot\s+|cold\s+)*spares?(?:\s+(?:nodes|gpus|machines))?",
         r"how\s+often\s+(?:will|does|do|would|should)\s+(?:it|this|that|the\s+\w+|we)\s+(?:crash|fail|break|stop|restart)",
+        rf"{CHECKPOINT}\s+(?:is|are|of|takes?)\s+how\s+(?:many\s+[gt]i?b|big|large)(?:\s+(?:with|including)\s+(?:the\s+)?optimi[sz]er(?:\s+states?)?)?",
+        rf"how\s+many\s+[gt]i?b\s+(?:is|are|does|do|for|of)\s+(?:an?\s+|the\s+|one\s+|each\s+|our\s+)*{CHECKPOINT}(?:\s+(?:take|need|have))?",
         rf"{CHECKPOINT}\s+sizes?(?:\s+and\s+(?:save|write)\s+times?)?|(?:save|saving|write)\s+times?",
         r"how\s+much\s+(?:time|compute|work|goodput|progress|uptime)\s+(?:do|will|would|could|did|is)\s+(?:(?:i|we)\s+)?(?:wasted?|loo?se|lost)"
         r"(?:\s+(?:per|at\s+(?:a|each)|with\s+each)\s+(?:failure|crash|restart|interruption))?",
