@@ -18,6 +18,7 @@ from .facts_job import (
     read_engine,
     read_kind_of_method,
     read_offload,
+    read_pace,
     read_rank,
     read_samples,
     read_tokens,
@@ -63,6 +64,7 @@ def read_brief(text: str) -> Reading:
     read_offload(notes)
     read_trillions(notes)
     read_dates(notes)
+    read_pace(notes)
     read_tokens(notes)
     read_budget(notes)
     read_owned(notes)

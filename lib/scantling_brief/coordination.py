@@ -26,12 +26,13 @@ _LABEL = (
     r"|seq(?:[\s_]?len(?:gth)?)?|ctx|gbs|mbs|tp|pp|cp|ep|dp|vpp|deadline|budget"
 )
 _QUANTITY = re.compile(
-    r"(?<![\w.,-])(?P<sign>(?:us)?[$€£]\s?)?"
-    rf"(?P<value>\d[\d,]*(?<!,)(?:\.\d+)?(?::1|\s?%|\s?percent)?|(?:an?|one)(?=\s+{_SPAN}\b)|one(?=\s*(?:[?.,;]|$)))"
+    r"(?<![\w.-])(?!(?<=,)\d{3}(?!\d))(?P<sign>(?:us)?[$€£]\s?)?"
+    rf"(?P<value>(?:\d{{1,3}}(?:,\d{{3}})+(?!\d)|\d+)(?:\.\d+)?(?::1|\s?%|\s?percent)?|(?:an?|one)(?=\s+{_SPAN}\b)|one(?=\s*(?:[?.,;]|$)))"
     r"(?P<scale>\s?(?:k|[bt]n?|mn?|thousand|million|billion|trillion)(?!\w))?"
     rf"(?P<unit>{_UNIT})?(?![\w%]|\.\d|\s*/\s*\w|\s?[gt]i?b)",
     re.ASCII | re.IGNORECASE,
 )
+_IS_OF = re.compile(rf"\b(?:{_LABEL})(?:\s*[=:]|\s+of)?\s*$", re.IGNORECASE)
 # what a value is of, where it is said once: global batch 2M or 8M tokens
 _OF = re.compile(
     r"\b((?:(?:global|micro)[\s-]?)?batch(?:\s+size)?|(?:sequence|context)(?:\s+length)?|ctx|gbs)"
@@ -52,6 +53,7 @@ _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _VERSUS = re.compile(r"\b(?:vs|versus|or)\b", re.IGNORECASE)
 _TOKENS = re.compile(r"tok|param", re.IGNORECASE)
 _PRICE = re.compile(_A_PRICE, re.IGNORECASE)
+_TRIES = re.compile(r"\b(?:sweep|scan|vary|try|compare|test)\b", re.IGNORECASE)
 _COMMA = re.compile(r"\s*[,/]\s*")
 _TO = re.compile(r"\s+(?:(?:up|down)\s+)?to\s+", re.IGNORECASE)
 _BY = re.compile(r"\s+(?P<by>on|with|using|over|for|in|at|during|from)\s+", re.IGNORECASE)
@@ -111,6 +113,8 @@ def said_of_each(text: str, comparing: bool) -> str:
                 edits += [_Edit(one.end, two.start, joint), *_of_both(one, two)]
         elif _ARROW.fullmatch(between) and not one.unit and two.scale.lower() in ("", "k"):
             edits += [_Edit(one.end, two.start, " versus "), *_joined(text, found, i)]
+        elif _COMMA.fullmatch(between) and _is_series(text, found, i):
+            edits += [_Edit(one.end, two.start, " or "), *_of_both(one, two)]
         elif _TO.fullmatch(between):
             edits += _from_to(text, one, two)
         elif (chip := _BEHIND_CHIP.fullmatch(between)) and _by(text, one) == chip["by"].lower():
@@ -118,6 +122,17 @@ def said_of_each(text: str, comparing: bool) -> str:
     for edit in sorted(set(edits), reverse=True):
         text = text[: edit.start] + edit.words + text[edit.end :]
     return text
+
+
+def _is_series(text: str, found: list[_Quantity], i: int) -> bool:
+    """Whether two of at least three bare numbers stand side by side, where several are tried."""
+    if not _TRIES.search(text) or found[i - 1].unit:
+        return False
+    here = [j for j in (i - 1, i + 1) if 0 < j < len(found)]
+    return any(
+        re.fullmatch(r",\s*|/", text[found[j - 1].end : found[j].start]) and not found[j - 1].unit
+        for j in here
+    )
 
 
 def _quantity(match: re.Match[str]) -> _Quantity:
@@ -160,6 +175,8 @@ def _joined(text: str, found: list[_Quantity], i: int) -> list[_Edit]:
     for j in range(i - 2, -1, -1):
         between = text[found[j].end : found[j + 1].start]
         if found[j].unit or not (_COMMA.fullmatch(between) or _JOINT.fullmatch(between)):
+            break
+        if last.unit and _IS_OF.search(text, 0, found[j].start):
             break
         edits += _of_both(found[j], last)
         if _COMMA.fullmatch(between):

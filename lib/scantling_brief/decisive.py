@@ -49,13 +49,15 @@ def ask_about_rest(notes: Notes) -> None:
     """Ask about every word that no rule read and that is not idle: a line may hang on it. Words
     that only label a field are read where it is set, names of organisations and of machines where
     model and accelerator are."""
-    names = set(notes.fields)
+    names = notes.fields.keys() | notes.facts.keys()
     if notes.either:
         names |= {"comparison", *(either.path for either in notes.either)}
     if any(asked.topic is Topic.SLOW for asked in notes.questions):
         names.add("measured")
     if any(asked.topic is Topic.SENSITIVITY for asked in notes.questions):
         names.add("sensitivity")
+    if any(asked.topic is Topic.SPARES for asked in notes.questions):
+        names.add("goodput")
     if isinstance(notes.fields.get("model"), str) and "model" not in notes.as_given:
         names.add("named model")
     asked = {choice.partition(":")[0] for unread in notes.unread for choice in unread.choices}

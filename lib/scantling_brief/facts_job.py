@@ -8,7 +8,7 @@ from .facts_model import CHINCHILLA_TOKENS, read_likeness
 from .facts_money import OF_WHAT
 from .notes import Asked, Notes
 from .readers import in_thousands
-from .rules_asked import A_DATE
+from .rules_asked import A_DATE, A_PACE
 from .topics import Topic
 
 SHORTEST_RUN_DAYS = 1 / 48  # half an hour: less is a step's, a save's, a restart's
@@ -137,6 +137,22 @@ def read_dates(notes: Notes) -> None:
             continue
         notes.unread.remove(asked)
         notes.note(asked.words, why="the days until then are said")
+
+
+def read_pace(notes: Notes) -> None:
+    """Tokens a day that so many devices are sought for: the tokens of the run in their days, or
+    those of one day."""
+    pace, fields = notes.facts.get("pace"), notes.fields
+    sought = any(asked.topic is Topic.FEWEST for asked in notes.questions)
+    deadline = "constraints.deadline_days"
+    if not pace or not sought or deadline in fields:
+        return
+    words = notes.words["pace"]
+    tokens = fields.get("job.tokens", pace)
+    if "job.tokens" not in fields:
+        notes.set("job.tokens", tokens, words, "those of one day")
+    notes.set(deadline, float(f"{tokens / pace:.6g}"), words, "at this rate")
+    notes.unread[:] = [asked for asked in notes.unread if asked.question != A_PACE]
 
 
 _OF_THE_LAWS = "scaling laws weigh size and tokens: how many tokens are they (job.tokens)?"

@@ -85,7 +85,8 @@ def _of_each_site(notes: Notes) -> None:
     where no sites are."""
     path, fields = "cluster.devices_per_node", notes.fields
     each = fields.get(path, 0)
-    if each <= MOST_TOGETHER:
+    of_sites = "cluster.sites" in fields and not {"nodes", "racks"} & notes.facts.keys()
+    if each <= (MOST_IN_A_NODE if of_sites else MOST_TOGETHER):
         return
     words = notes.words[path]
     notes.take_back(path)

@@ -25,9 +25,6 @@ def read_alternatives(notes: Notes) -> None:
         either.append(Either(path, facts["rate_after"], words))
     if "then" in notes.facts:
         either.append(Either("job.method", notes.facts["then"], notes.words["then"]))
-    if "devices_or" in notes.facts:
-        words = notes.words["devices_or"]
-        either.append(Either("cluster.devices", notes.facts["devices_or"], words))
     notes.either[:] = either
 
 

@@ -66,7 +66,6 @@ FACTS = (
     "device_mtbf_s",
     "mfu_wished",
     "mfu_seen",
-    "devices_or",
     "of_them",
     "of_each",
     "taken_back_s",
@@ -79,6 +78,8 @@ FACTS = (
     "years",
     "owned",
     "capex_each",
+    "pace",
+    "begun",
     "host_gb_each",
     "no_currency",
 )

@@ -280,6 +280,11 @@ def every(match: Match) -> float:
     return float(f"{SECONDS[match.text('v_u').lower()] / match.plain():.12g}")
 
 
+def a_day(match: Match) -> float:
+    """So many in a span, of a day."""
+    return (match.number("v") or 0) * DAY_S / SECONDS[match.text("v_u").lower()]
+
+
 def days(match: Match) -> float:
     """A span in days."""
     return _in_units(match, SECONDS, "v_u", DAY_S)

@@ -16,7 +16,7 @@ from .fragments import (
     number_in,
     time_in,
 )
-from .readers import accelerator, always, word
+from .readers import a_day, accelerator, always, word
 from .rule import asks, sets
 from .topics import Topic
 
@@ -40,6 +40,7 @@ _MONTH = (
 )
 _PART = r"(?:the\s+)?(?:(?:beginning|start|middle|mid|end|early|late)[\s-]+(?:of\s+)?)?(?:the\s+)?"
 _BY = r"(?:by|before|until|till|due(?:\s+(?:by|on))?|from|starting|start|ready|on|in|since)\s+"
+A_PACE = "a rate, measured or wanted: what is it of job.tokens and constraints.deadline_days?"
 A_DATE = "a deadline is stated in days from the start: how many?"
 _WHICH = "a range: which value of it is planned with?"
 _UP_TO = r"(?:\s*[-–—]\s*|\s+to\s+|\s+and\s+)"
@@ -172,9 +173,10 @@ ASKED = (
         choices=("model.pattern",),
     ),
     *asks(
-        "a rate, measured or wanted: what is it of job.tokens and constraints.deadline_days?",
-        rf"{number_in('v')}[\s-]*(?:tokens?|toks?)\s*(?:/|per|an?|every|each)\s*(?:s|sec|second|minute|hour|hr|h|day|week"
+        A_PACE,
+        rf"{number_in('v')}[\s-]*(?:tokens?|toks?)\s*(?:/|per|an?|every|each)\s*(?P<v_u>s|sec|second|minute|hour|hr|h|day|week"
         r"|month)(?!\s*(?:/|per|a|and|on each)\s*(?:gpu|device|chip|card|accelerator|[abhm]\w*\d))",
+        fields={"pace": a_day},
     ),
     *asks(
         "how much is it for the whole run (constraints.budget_usd)?",

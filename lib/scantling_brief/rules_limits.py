@@ -108,6 +108,7 @@ _BOUGHT = (
     r"(?:we\s+|i\s+)?(?:bought|paid|purchased|acquired)(?:\s+(?:it|them|these|the\s+(?:cluster|machines?)))?|capex|purchase\s+price"
     r"|acquisition\s+costs?"
 )
+_OR_MORE = r"(?:\s+(?:or (?:more|better|higher)|at least|min(?:imum)?|floor|target))?"
 _OF_EACH = rf"\s*(?:each|apiece|(?:per|/|an?)\s*(?:{DEVICE_NOUN}|{ACCELERATOR}))"
 # a sum without a currency: no price of one, nothing that is counted
 _BARE_SUM = (
@@ -225,6 +226,16 @@ LIMITS = (
         r"(?:(?:through|despite|with)\s+)?(?:an?\s+)?(?:hardware\s+|node\s+)?(?:failures?"
         rf"|interruptions?|faults?)\s+(?:roughly\s+|about\s+)?(?:every|each)\s+{_MANY}"
         r"\s+(?:hours?|days?|minutes?)",
+    ),
+    *means(
+        "a claim beside a comparison",
+        r"(?:about\s+|up\s+to\s+)?\d+(?:\.\d+)?\s*(?:x|times)\s+(?:the\s+speed(?=\s+of)"
+        r"|(?:faster|slower|cheaper|quicker)(?=[^.?!]*\sthan\b))",
+    ),
+    *means(
+        "a time of day",
+        r"(?:at\s+)?\d{1,2}(?::\d\d)?\s?[ap]\.?m\.?",
+        r"(?:at\s+)?[012]?\d:[0-5]\d(?=\s*(?:[,;.?)]|$))",
     ),
     *means("where it came from", r"left[\s-]?over(?:\s+from\s+(?:the\s+)?(?:20\d\d|\w+))?"),
     *means(
@@ -373,8 +384,8 @@ LIMITS = (
     ),
     *sets(
         {"constraints.min_goodput": share},
-        rf"(?:{LEAST}\s*)?{percent_in('v')}\s+(?:of\s+)?{GOODPUT}",
-        rf"{GOODPUT}{BE}\s*(?:{LEAST})?\s*{percent_in('v')}",
+        rf"(?:{LEAST}\s*)?{percent_in('v')}\s+(?:of\s+)?{GOODPUT}{_OR_MORE}",
+        rf"{GOODPUT}{BE}\s*(?:{LEAST})?\s*{percent_in('v')}{_OR_MORE}",
     ),
     *sets(
         {"constraints.budget_usd": amount},

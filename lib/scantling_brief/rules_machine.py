@@ -171,14 +171,6 @@ MACHINE = (
         rf"(?P<v>\d+)\s?GB\s+(?:{DEVICE_NOUN}|ones|versions?|variants?|kind)",
     ),
     *sets(
-        {"cluster.devices": devices("a"), "devices_or": devices("b"), "accelerator": accelerator},
-        rf"{whole_in('a')}\s+(?:or|vs\.?|versus)\s+{whole_in('b')}\s*[x×]?\s*{ACCELERATOR}",
-    ),
-    *sets(
-        {"cluster.devices": devices("a"), "devices_or": devices("b")},
-        rf"{whole_in('a')}\s+(?:or|vs\.?|versus)\s+{whole_in('b')}\s*[x×]?\s*{DEVICE_NOUN}",
-    ),
-    *sets(
         {"cluster.devices": devices("c"), "accelerator": accelerator},
         (
             rf"(?:a\s+|one\s+|1\s+)?pod\s+of\s+{whole_in('c')}{TIMES}{ACCELERATOR}(?:\s+"
@@ -610,6 +602,7 @@ MACHINE = (
     *sets(
         {"job.sync.local_steps": whole("v")},
         r"(?:every\s+|h\s*=\s*)?(?P<v>\d+)(?P<v_s>)\s+(?:local|inner)[\s-]steps",
+        r"h\s*=\s*(?P<v>\d+)(?P<v_s>)",
         rf"(?:local|inner)[\s_-]steps{BE}\s*(?P<v>\d+)(?P<v_s>)",
     ),
     *sets(

@@ -295,13 +295,13 @@ MODEL = (
         ),
     ),
     *sets(
-        {"steps": rest("v", "w")},
+        {"steps": rest("v", "w"), "begun": always(True)},
         rf"{_SO_FAR}step\s+{number_in('v')}(?:\s*steps)?\s*(?:/|(?:out\s+)?of(?:\s+(?:the|our))?(?:\s+total)?)\s*{number_in('w')}(?:\s+steps)?",
         rf"{_SO_FAR}{number_in('v')}(?:\s*steps)?\s*(?:out\s+)?of(?:\s+(?:the|our))?(?:\s+total)?\s*{number_in('w')}\s+steps",
         why="the rest of a run that has begun",
     ),
     *sets(
-        {"job.tokens": rest("v", "w")},
+        {"job.tokens": rest("v", "w"), "begun": always(True)},
         rf"{_SO_FAR}{number_in('v')}(?:\s*(?:tokens|toks?))?\s*(?:out\s+)?of(?:\s+(?:the|our))?(?:\s+total)?\s*{number_in('w')}\s*(?:tokens|toks?)(?:\s+(?:done|in))?",
         why="the rest of a run that has begun",
     ),
@@ -450,7 +450,7 @@ MODEL = (
         (
             r"(?:(?:train[\s_-])?micro[\s_-]?batch(?:[\s_-]?size)?[\s_-]per[\s_-]gpu|per[\s_-]?(?:device|gpu)[\s_-]?(?:train[\s_-]?)?(?:batch(?:[\s_-]?size)?|bs)"
             r"|(?:local|device)[\s_-]batch(?:[\s_-]size)?|micro[\s_-]?bsz?|micro[\s_-]?batch(?:es)?(?:[\s_-]?si"
-            rf"ze)?|mbs){BE}\s*{whole_in('v')}(?:\s*(?:sequences|seqs|samples))?{PER_DEVICE}?"
+            rf"ze)?|mbs|lbs|local[\s_-]batch(?:[\s_-]size)?){BE}\s*{whole_in('v')}(?:\s*(?:sequences|seqs|samples))?{PER_DEVICE}?"
         ),
         (
             rf"(?:batch(?:\s+size)?|bs){BE}\s*{whole_in('v')}(?:\s*(?:sequences|seqs"

@@ -59,7 +59,9 @@ _HALF = (
 _IF = (
     r"(?:what\s+(?:if|happens(?:\s+to\s+(?:the\s+|our\s+)?\w+)?\s+(?:if|when)|would\s+happen\s+if)"
     r"|(?:how|what)\s+about(?:\s+(?:if|when|using|trying|with))?"
-    r"|how\s+much\s+(?:worse|better|slower|faster)\s+(?:if|when|with))"
+    r"|how\s+(?:much\s+)?(?:worse|better|slower|faster)\s+(?:if|when|with)"
+    r"|how\s+(?:does|do|would|will|did)\s+(?:the\s+|our\s+|my\s+)?[\w/]+(?:\s+\w+)?\s+(?:change|differ|suffer|improve|move|look|shift)s?"
+    r"\s+(?:if|when|with|without|by))"
 )
 
 _SAVED = r"(?:save|gain|lose|win|(?:be\s+)?(?:faster|slower|cheaper|dearer))"
@@ -69,7 +71,7 @@ _WORTH_BEFORE = (
     r"(?:be\s+|really\s+|still\s+|even\s+)*worth(?:\s+(?:it|while|the\s+\w+|having|paying\s+for|doing|trying))?",
     r"(?:an?\s+)?over-?kill(?:\s+(?:for|on))?",
     r"do\s+to(?=\s+(?:an?|the|our|my|this|that|it|\d)\b)",
-    r"(?:help|hurt|pay(?:\s+(?:off|back))?|matter|make\s+(?:(?:any\s+|much\s+|a\s+)?(?:sense|difference)))"
+    r"(?:help|hurt|kill|cripple|ruin|pay(?:\s+(?:off|back))?|matter|make\s+(?:(?:any\s+|much\s+|a\s+)?(?:sense|difference)))"
     r"(?:\s+(?:us|here|much|at\s+all|anything|a\s+lot))*",
     r"(?:shorten|speed\s+up|accelerate|cheapen)\s+(?:it|things|this|that|the\s+\w+|us)(?:\s+up)?",
     r"(?:bring|buy|gain|save|give|get)s?\s+(?:us|me)\s+(?:anything|much|something|time|money|memory)",
@@ -255,6 +257,8 @@ QUESTIONS = (
             rf"|window))?{_CAN}{_TRAIN}"
         ),
         rf"how\s+long\s+(?:a\s+)?(?:of\s+a\s+)?(?:context|sequence)s?{_CAN}{_TRAIN}",
+        r"(?:what|which)\s+(?:context|sequence|ctx|seq)(?:[\s-]*(?:length|len|window))?\s+(?:is|are|would\s+be|will\s+be)\s+"
+        r"(?:affordable|possible|feasible|realistic|reachable|achievable|doable|supported)",
         rf"(?:what|which)\s+(?:context|sequence|ctx|seq)(?:[\s-]*(?:length|len|window))?\s+(?:can|could|would)\s+{_WE}"
         r"\s+(?:reach|get(?:\s+to)?|train(?:\s+with)?|use|fit|afford|run)",
     ),
@@ -296,7 +300,7 @@ QUESTIONS = (
         ),
         r"(?:what(?:'?s|\s+is)\s+the\s+)?smallest\s+(?:cluster|machine)",
         r"(?:size|sizing|dimension(?:ing)?)\s+(?:the|a|our|my)\s+(?:cluster|machine|system)(?:\s+for)?",
-        r"(?:please|pls|plz|kindly|(?:can|could|would)\s+you)\s+(?:size|dimension)(?:\s+(?:it|this|that|up|for|out))*(?=\s|:)",
+        r"(?:please|pls|plz|kindly|(?:can|could|would)\s+you)\s+(?:size|dimension)(?:\s+(?:it|this|that|up|for|out))*(?=\s|:)(?!\s+(?:the\s+)?(?:storage|network|power|cooling|switch\w*))",
         rf"(?:\#\s*(?:of\s+)?|(?:the\s+)?number\s+of\s+)(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP})(?!\s*(?:[:=]|is\b|are\b)?\s*\d)"
         r"(?:\s+(?:needed|required|we\s+need|to\s+(?:rent|buy|reserve)))?",
         r"(?:what|which)\s+(?:gpu|device|node|chip)\s+(?:count|number)",
@@ -551,7 +555,7 @@ QUESTIONS = (
         ),
         (
             r"(?:is\s+(?:it|this|that)\s+)?(?:(?:im)?possible|(?:in)?feasible|doable"
-            r"|(?:un)?realistic|enough)(?:\s+(?:to|at\s+all))?"
+            r"|(?:un)?realistic|(?:im)?plausible|credible|achievable|attainable|manageable|enough)(?:\s+(?:to|at\s+all))?"
         ),
         r"(?:will|would|does|do)(?=\s+(?:a\s+|an\s+|the\s+)?\S+(?:\s+\S+){0,2}\s+fit\b)",
         (
@@ -569,6 +573,8 @@ QUESTIONS = (
         r"how\s+far(?=\s+(?:does|do|can|could|will|would)\b)",
         r"what\s+(?:does|would|will)\s+(?:that|this|it)\s+(?:do|change|mean)(?:\s+(?:to|for))?",
         r"what(?:'?s|\s+is|\s+will|\s+would)\s+(?:be\s+)?(?:the\s+|my\s+|our\s+)?(?:main\s+)?bottleneck\s+(?:going\s+to\s+be|be)",
+        r"(?:or\s+)?(?:comm(?:s|unication)?|compute|memory|network|bandwidth|latency|io|i/o)[\s-]bound",
+        r"\$+(?=\s*(?:$|[;,?.&/]|and\b))",
         _RESULT,
         rf"(?:what(?:'?s|\s+(?:is|are|was|were|would\s+be|will\s+be))|tell\s+me|give\s+me|estimate)\s+(?:the\s+|my\s+|our\s+|its\s+)?{_RESULT}",
         r"what\s+(?:can|could|should|do)\s+(?:i|we)\s+expect(?:\s+(?:from|of|with|on))?",

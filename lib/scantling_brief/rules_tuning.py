@@ -149,7 +149,7 @@ TUNING = (
     ),
     *means(
         "a setting of the optimizer or the loss: it costs nothing",
-        rf"(?:beta|lr|learning[\s_-]rate|warm-?up(?:[\s_-](?:steps|ratio))?|weight[\s_-]decay|temperature|temp|kl(?:[\s_-](?:coef\w*"
+        rf"(?:beta|lr|learning[\s_-]rate|(?:(?:lr|learning[\s_-]rate)[\s_-])?warm-?up(?:[\s_-](?:steps|ratio))?|weight[\s_-]decay|temperature|temp|kl(?:[\s_-](?:coef\w*"
         rf"|penalty|beta))?|clip(?:[\s_-]\w+)?|dropout|top[\s_-]?p|gamma|lambda|epsilon|eps|seed|momentum|beta[12]){BE}\s*"
         r"\d+(?:\.\d+)?(?:e-?\d+)?%?(?!\s*(?:b\b|tokens?|gpus?|[xX×*]))(?:\s+steps\b)?",
     ),
