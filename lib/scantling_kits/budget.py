@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from scantling.base.quantities.quantity import band
-from scantling.base.show import days, gigabytes, several, span, usd
+from scantling.base.show import days, gigabytes, seconds, several, span, usd
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.catalogue.words import Precision, Sharding
 from scantling.verdict.assessment import Assessment
@@ -34,7 +34,7 @@ def budget(launch: LaunchPlan, wall_s: float | None) -> list[Row]:
         Row("memory of the fullest device", memory(launch)),
         Row(
             "step",
-            f"{launch.step_s:.3g} s, MFU {f.mfu:.1%} (80 % band {f.mfu_low:.1%} to "
+            f"{seconds(launch.step_s)}, MFU {f.mfu:.1%} (80 % band {f.mfu_low:.1%} to "
             f"{f.mfu_high:.1%})",
         ),
         *length(launch, wall_s),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from scantling.base.records import Lines, record
-from scantling.base.show import value_text
+from scantling.base.show import seconds, value_text
 from scantling.plans.plan_names import short
 
 from .budget import Row, budget, checkpoints
@@ -314,8 +314,8 @@ def compared(launch: LaunchPlan) -> str:
         return f"Nothing of this plan: {plan}."
     longer = (launch.step_s / launch.assessed_step_s - 1) * 100
     return (
-        f"Assessed: {short(launch.assessed.row)}, {launch.assessed_step_s:.3g} s a step. "
-        f"This kit: {plan}, {launch.step_s:.3g} s a step ({longer:+.1f} %)."
+        f"Assessed: {short(launch.assessed.row)}, {seconds(launch.assessed_step_s)} a step. "
+        f"This kit: {plan}, {seconds(launch.step_s)} a step ({longer:+.1f} %)."
     )
 
 
@@ -326,7 +326,7 @@ def faster(launch: LaunchPlan) -> str:
     plan, step_s = launch.faster
     return (
         f"Faster with {launch.to}, if what the design fixes may move: {short(plan)}, "
-        f"{step_s:.3g} s a step. Assess it on its own before taking it."
+        f"{seconds(step_s)} a step. Assess it on its own before taking it."
     )
 
 

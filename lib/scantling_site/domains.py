@@ -6,7 +6,7 @@ from math import lcm
 
 import numpy as np
 from scantling.base.records import Known, Lines, Record, record
-from scantling.base.show import several
+from scantling.base.show import seconds, several
 from scantling.base.units import DAY_S, HOUR_S, YEAR_S
 from scantling.endure import elastic
 from scantling.endure.cost import power_w
@@ -486,7 +486,7 @@ def _swings(s: Site) -> Iterator[str]:
     clock = CONSTANTS.power_cap ** (1 / 3)
     yield (
         f"all {s.used:,} devices compute and wait together: their nodes' "
-        f"{power_w(s.cluster, s.used) / 1e6:.0f} MW swing within each step of {s.step_s:.3g} s, "
+        f"{power_w(s.cluster, s.used) / 1e6:.0f} MW swing within each step of {seconds(s.step_s)}, "
         f"{1 - computes:.0%} of which waits (tens of megawatts at 16,384 H100: Llama 3, section "
         "3.3.4); agree ramp rates with the utility, hold a floor of power while waiting, or store "
         "energy in the power supplies (up to 30 % less peak: NVIDIA on GB300 NVL72)"

@@ -261,7 +261,7 @@ def file_system_needs(s: Site, tokens: storage.Corpus) -> Iterator[Need]:
         tokens.read_bytes_per_s,
         float(has.read_bytes_per_s),
         "bytes/s",
-        f"{reads.batch_tokens:,} tokens every {reads.step_s:.3g} s",
+        f"{reads.batch_tokens:,} tokens every {show.seconds(reads.step_s)}",
     )
     yield need(
         FILE_SYSTEM,

@@ -120,6 +120,7 @@ class DeskPage:
     def press_button(self, name: str) -> None:
         """Press a button that changes what the headline shows, and wait until it does."""
         strip = self.page.locator(".sd-strip-host")
+        self.button(name).wait_for()  # an offer comes with the advice, which draws the strip again
         shown = strip.get_attribute("data-revision")
         self.actions += 1
         self.button(name).click()

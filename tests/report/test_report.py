@@ -287,6 +287,19 @@ def test_numbers_are_written_one_way(name):
     assert not re.search(r"(?<![\d.,])1 (days|nodes|hops|devices|spares|copies)\b", text)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cluster.devices": 8},
+        {"job.seq_len": 8_388_608, "job.global_batch": 16},
+        {"reliability.spares": 0, "reliability.failures_per_1000_node_days": 500},
+    ],
+)
+def test_a_design_far_out_has_its_numbers_written_out(changes):
+    text = page_of(report.Report(Design.read(example("llama-3.1-405b")).change(changes))).text
+    assert not re.findall(r".{30}\d(?:\.\d+)?e\+?\d.{20}", text)
+
+
 @pytest.mark.parametrize("name", GALLERY)
 def test_read_only_and_without_pleasantries(name):
     page = case(name)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypedDict
 from .. import catalogue
 from ..base.errors import DesignError
 from ..base.records import Known, record
+from ..base.show import seconds
 from ..base.units import GB
 from ..catalogue.words import Precision
 from ..plans.plan_names import pins_of
@@ -133,8 +134,8 @@ def _of_the_cluster(assessment: Assessment) -> Iterator[Input | None]:
         yield _input(
             "Efficiency",
             "measured.step_s",
-            Side(slow, f"step {slow:.3g} s"),
-            Side(fast, f"step {fast:.3g} s"),
+            Side(slow, f"step {seconds(slow)}"),
+            Side(fast, f"step {seconds(fast)}"),
             "the 80 % band of the step: what kernels and network are known to reach",
         )
     yield from (_with_plan(assessment, one) for one in _rates(assessment))

@@ -100,9 +100,10 @@ def _beyond_positions(resolved: Resolved) -> Iterator[Question]:
         if not most or phase.seq_len <= most:
             continue
         path = f"job.phases.{i}" if resolved.design.job.phases else "job"
+        longer = show.number(phase.seq_len / (model.seq_len or most))
         text = (
-            f"{phase.seq_len:,} tokens, {phase.seq_len / (model.seq_len or most):.3g} times the "
-            f"{model.seq_len or most:,} that {model.name} is published with: is that meant?"
+            f"{phase.seq_len:,} tokens, {longer} times the {model.seq_len or most:,} that "
+            f"{model.name} is published with: is that meant?"
         )
         if rows:
             text = (

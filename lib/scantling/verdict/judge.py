@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..base.files import table_rows
 from ..base.records import record
-from ..base.show import percent, seconds, share, size
+from ..base.show import number, percent, seconds, share, size
 from ..base.units import DAY_S, YEAR_S
 from ..catalogue.load import filled
 from ..catalogue.words import Offload
@@ -90,7 +90,7 @@ def senseless(assessment: Assessment) -> list[Reason]:
     if years > limit.most / 2:  # runs are drawn where they may decide
         years = (assessment.likely.days or 0.0) / YEAR_DAYS
     if years > limit.most:
-        text = f"a run of {years:.3g} years; more than {limit.most:g} years, {limit.why}"
+        text = f"a run of {number(years)} years; past {limit.most:g} years {limit.why}"
         reasons.append(_senseless("run", text))
     step_s = max(one.step_s for one in assessment.phases)
     limit = SENSE["step"]

@@ -7,6 +7,7 @@ from math import ceil
 
 from scantling import catalogue
 from scantling.advise.recovery import between_sites
+from scantling.base.show import seconds
 from scantling.base.units import HOUR_S
 from scantling.catalogue.models.shape import Model, parameters
 from scantling.catalogue.words import SHARDINGS, Sharding
@@ -105,7 +106,7 @@ def two_sites(b: Base) -> Change | None:
         ),
         breaks=(
             f"{way['exchange_s']:,.0f} s over {b.s.cluster.site_bytes_per_s / GBIT:,.0f} Gbit/s "
-            f"for each average of {way['local_steps']} steps of {then.model_step_s:.3g} s"
+            f"for each average of {way['local_steps']} steps of {seconds(then.model_step_s)}"
         ),
         mend=(
             "values of 8 or 4 bits, an exchange beside the next steps; more waves between the sites"

@@ -3,6 +3,7 @@ a whole site cut off."""
 
 import numpy as np
 from scantling import catalogue
+from scantling.base import show
 from scantling.base.show import several
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.endure import elastic, spares
@@ -89,8 +90,8 @@ def worse_fleet(s: Site) -> Trouble | None:
         days=days,
         usd=s.run.usd(days),
         evidence=(
-            f"{assumed:.3g} failures per 1,000 node-days assumed; evaluated at {names}: goodput "
-            f"down to {min(with_all):.1%}"
+            f"{show.number(assumed)} failures per 1,000 node-days assumed; evaluated at {names}: "
+            f"goodput down to {min(with_all):.1%}"
         ),
         mitigation=(
             f"soak {soak:.0f} days and return nodes that fail twice: {CONSTANTS.lemons:.0%} of the "
@@ -119,7 +120,7 @@ def no_spares(s: Site) -> Trouble | None:
         days=days,
         usd=s.run.usd(days),
         evidence=(
-            f"{several(s.spares, 'spare')} for {per_day:.2g} evictions a day of "
+            f"{several(s.spares, 'spare')} for {show.number(per_day, 2)} evictions a day of "
             f"{e.repair_s / HOUR_S:.1f} h: the job stands {e.badput['spare shortage']:.2%} of the "
             f"time; without them goodput is {bare:.1%} instead of {e.goodput:.1%}, even where it "
             f"shrinks{idle_nodes(s)}"
@@ -181,7 +182,7 @@ def beyond_spares(s: Site) -> Trouble | None:
     days = sum(waited.values()) / chance
     need = max((x.nodes for x in rows if x.id != "building"), default=0)
     together = ", ".join(
-        f"{x.id}: {several(x.nodes, 'node')}, {_events(x):.2g} a run" for x in rows
+        f"{x.id}: {several(x.nodes, 'node')}, {show.number(_events(x), 2)} a run" for x in rows
     )
     mitigation = "a second site's copies"
     if need:
@@ -228,7 +229,8 @@ def sites_apart(s: Site) -> Trouble | None:
         usd=s.run.usd(days),
         evidence=(
             f"{s.sites} sites, an edge fails every {every:,.0f} h and is back in {back:.0f} h: "
-            f"{events:.2g} in the run; a synchronous run would lose {s.sites} times as much"
+            f"{show.number(events, 2)} in the run; a synchronous run would lose {s.sites} times as "
+            "much"
         ),
         mitigation="two disjoint paths to each site",
         left=0.0,
@@ -255,8 +257,8 @@ def lost_replica(s: Site) -> Trouble | None:
         usd=s.run.usd(days),
         in_headline=True,
         evidence=(
-            f"{events:.2g} evictions in the run, {s.e.repair_s / HOUR_S:.1f} h each; with one "
-            f"replica less the step is {ratio:.2f} times as long"
+            f"{show.number(events, 2)} evictions in the run, {s.e.repair_s / HOUR_S:.1f} h each; "
+            f"with one replica less the step is {ratio:.2f} times as long"
         ),
         mitigation="one spare node",
         left=0.0,

@@ -49,7 +49,7 @@ def corruption(s: Site) -> Trouble | None:
         days=days,
         usd=s.run.usd(days),
         evidence=(
-            f"{events:.2g} corruptions expected; the estimate has each found after "
+            f"{show.number(events, 2)} corruptions expected; the estimate has each found after "
             f"{checked_s / 60:.0f} min by checks, without them it takes more than 8 h "
             f"({source('R069')})"
         ),

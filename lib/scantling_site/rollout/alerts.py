@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from math import ceil, sqrt
 
 from scantling.base.records import Record, record
+from scantling.base.show import seconds
 from scantling.base.stats import poisson_quantile, quantile
 from scantling.base.units import DAY_S, HOUR_S
 
@@ -99,7 +100,7 @@ def training_alerts(s: Site) -> Iterator[Alert]:
         for_s=s.step_s,
         level="page",
         action="loss spike",
-        why=f"a sound run of {s.step_s:.3g} s steps goes there once a month",
+        why=f"a sound run with steps of {seconds(s.step_s)} goes there once a month",
     )
     yield Alert(
         metric="gradient norm over its trend",

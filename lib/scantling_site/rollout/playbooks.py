@@ -2,8 +2,9 @@
 
 from math import ceil, log2
 
+from scantling.base import show
 from scantling.base.records import Known, Lines, Record, record
-from scantling.base.units import DAY_S, HOUR_S
+from scantling.base.units import DAY_S
 
 from ..constants import CONSTANTS
 from ..facts import number, source
@@ -65,13 +66,13 @@ def loss_spike(s: Site) -> Playbook:
     return Playbook(
         id="loss spike",
         signals=(
-            f"loss or gradient norm beyond the alert for 3 steps ({3 * step:.3g} s)",
+            f"loss or gradient norm beyond the alert for 3 steps ({show.seconds(3 * step)})",
             "clipping has not brought it back within 60 steps",
         ),
         steps=(
             f"stop; keep the state, and the {skip} around the spike, for the post-mortem",
-            f"restore a copy from at least {back} steps ({back * step / 60:.3g} min) before it "
-            f"began: with a copy every {s.period_s / 60:.3g} min that is copy {history} back"
+            f"restore a copy from at least {back} steps ({show.seconds(back * step)}) before it "
+            f"began: with a copy every {show.seconds(s.period_s)} that is copy {history} back"
             f"{_retention_text(s.e.retention, history)}",
             f"skip {skip} and go on with the data order after them",
             "if it comes back at the same place: check one batch on two replicas (corruption), "
@@ -114,10 +115,10 @@ def silent_corruption(s: Site) -> Playbook:
             "loss drifts with no spike; NaN on one rank; checksums of a collective differ",
         ),
         steps=(
-            f"recompute one step on other devices every {every / HOUR_S:.3g} h "
+            f"recompute one step on other devices every {show.seconds(every)} "
             f"({e.badput['sdc']:.2%} of the time): the check that this failure rate pays for",
             "when it fails: save, then run one fixed batch on all replicas and compare bit for bit",
-            f"halve the suspects: {rounds} rounds of two steps, {search_s / 60:.3g} min, name the "
+            f"halve the suspects: {rounds} rounds of two steps, {show.seconds(search_s)}, name the "
             "device",
             "evict it; restore the newest copy from before the last check that passed: keep "
             f"{ceil(every / s.period_s) + 1} copies{kept}",
@@ -147,8 +148,8 @@ def creeping_step_time(s: Site, cut: Screen) -> Playbook:
             "of each card",
             "if none: all-reduce on pairs at the next stop, against the burn-in's thresholds",
             # one per cent of the step pays the swap back in a hundred times its seconds
-            f"a swap costs {seconds / 60:.3g} min: for one per cent of the step it is paid back in "
-            f"{100 * seconds / HOUR_S:.3g} h, so do it unless the run ends before",
+            f"a swap costs {show.seconds(seconds)}: for one per cent of the step it is paid back "
+            f"in {show.seconds(100 * seconds)}, so do it unless the run ends before",
         ),
         seconds=seconds,
         usd=s.run.usd(seconds / DAY_S),
