@@ -57,7 +57,7 @@ def promise(assessment: Assessment) -> Promise | None:
     days_mean, days_p10, days_p50, days_p90 = _spread(total)
     cost_mean, cost_p10, cost_p50, cost_p90 = _spread(cost)
     band = Contribution(
-        what="the band of the step",
+        what="a step slower than estimated",
         days=float(days.mean()) - a.days,
         usd=s.run.usd(float(days.mean()) - a.days),
     )

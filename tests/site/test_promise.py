@@ -31,7 +31,8 @@ def test_each_risk_is_counted_once(assessed):
     outside = [x for x in part(a, "risks").rows if adds(x)]
     drawn = {x.risk for x in outside if x.id in ("slow-step", "price")}
     assert (
-        set(said) - {"the band of the step", "the first start"} == {x.risk for x in outside} - drawn
+        set(said) - {"a step slower than estimated", "the first start"}
+        == {x.risk for x in outside} - drawn
     )
     priced = [(x.impact_days, x.impact_usd) for x in part(a, "risks").rows if x.impact_usd]
     assert len(priced) == len(set(priced)), "two risks price the same loss"

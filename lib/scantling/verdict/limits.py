@@ -139,8 +139,8 @@ def disturbed(assessment: Assessment) -> Iterator[str]:
         return
     most = max(promise["by"], key=lambda risk: risk["days"])
     yield (
-        f"risks: {days(usual)} undisturbed, {days(likely)} likely; the largest, "
-        f"{days(most['days'])} on average: {most['what']}"
+        f"risks: {days(usual)} without them, {days(likely)} likely; the largest, {most['what']}, "
+        f"adds {days(most['days'])} on average"
     )
 
 
