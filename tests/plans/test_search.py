@@ -279,6 +279,21 @@ def test_more_of_anything_never_hurts(model, chip, nodes, batch, seq, faster):
         assert more.best() is not None
 
 
+def test_a_two_way_pipeline_is_as_deep_as_the_devices_allow():
+    """DualPipe takes an even number of stages (DeepSeek-V3, section 3.2.1). 2 x 64 ranks a stage:
+    2,824 devices have room for 22 stages, 3,000 for 23 and so for 22 too."""
+    d = Design.from_data(
+        {
+            "model": "deepseek-v3",
+            "cluster": {"accelerator": "h800-sxm", "devices": 2824},
+            "job": {"seq_len": 4096, "global_batch": 4096},
+        }
+    )
+    fewer, more = (assess(d.change({"cluster.devices": n})) for n in (2824, 3000))
+    assert fewer.plan["schedule"] == "dualpipe" and fewer.plan["pp"] == 22
+    assert more.step_s <= fewer.step_s * (1 + 1e-9)
+
+
 def test_state_on_nvme_moves_at_the_rate_of_the_drives():
     """Eight drives of a node of H100s: fio reads 55.4 GB/s and writes 33.9 GB/s (Azure's
     benchmarking guide for ND H100 v5)."""

@@ -217,11 +217,13 @@ def _smaller(c: Columns) -> Columns:
 
 
 def _deepest(c: Columns, q: Question) -> Columns:
-    """The rows with as many stages as the devices have room for."""
+    """The rows with as many stages as the devices have room for, and with the even number of them
+    that a two-way pipeline asks for."""
     replicas = np.asarray(q.cluster.in_smallest_site(c["dp"])).astype(np.int64)
     room = min(q.cluster.by_site) // (c["tp"] * c["cp"] * replicas)
     stages = np.minimum(room, q.model.layers)
-    return keep({**c, "pp": stages}, stages > c["pp"])
+    even = keep({**c, "pp": stages - 1}, (stages % 2 == 1) & (stages - 1 > c["pp"]))
+    return stacked([keep({**c, "pp": stages}, stages > c["pp"]), even])
 
 
 def _near_depths(c: Columns, q: Question, most: int) -> Columns:
