@@ -1,16 +1,23 @@
 """What a design costs more than it need: a change that saves more than a tenth of the dollars or
 the days and touches nothing that was asked for."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 
 from ..catalogue.words import StepPart
 from ..physics.step import straggler_share
 from ..verdict.assessment import Assessment
+from ..verdict.limits import guessed_batch
 from ..verdict.result import Saving
 from .candidates import WHOLE, device_change, less_lost, site_changes
+from .changes import Change
 from .trials import Trials, Tried
 
 WORTH = 0.10  # share of cost or time that is worth the first line
+NO_LATER = 1.005  # times the days of today that are no more, as they are shown
+STANDING_BY = 1 / 32  # of the devices at work that are kept beside them, where the others go back
 FEWER = (0.875, 0.75, 0.625, 0.5, 0.375, 0.25)  # times today's devices
 # what takes the same device-seconds on any number of devices and with any batch
 _ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart.LOGITS)
@@ -18,8 +25,8 @@ _ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart
 
 def saving(assessment: Assessment, others: Trials | None = None) -> Saving | None:
     """The change that saves most dollars (days, where nothing is dear) of a design that may be run:
-    a batch that its devices can share, fewer devices within its deadline (in no more days, where
-    none is stated), or, where failures take more than WORTH of it, saves, restarts and ways of
+    a batch that its devices can share, the devices that its plan uses, fewer within its deadline (in
+    no more days, where none is stated), or, where failures take more than WORTH of it, saves, restarts and ways of
     going on by which they cost less. None where none saves more than WORTH, without tokens, and
     where the design's own arithmetic leaves no room for it.
 
@@ -30,6 +37,7 @@ def saving(assessment: Assessment, others: Trials | None = None) -> Saving | Non
         return None
     tried = Trials(assessment, others)
     tried.judge(change for change in site_changes(assessment) if change.kind == WHOLE)
+    tried.judge(idle_given_back(assessment))
     fewer_devices(tried)
     if 1 - assessment.goodput > WORTH:
         tried.judge(less_lost(assessment))
@@ -42,6 +50,20 @@ def saving(assessment: Assessment, others: Trials | None = None) -> Saving | Non
         if share > WORTH and _keeps(assessment, t):
             return _row(assessment, t, share)
     return None
+
+
+def idle_given_back(assessment: Assessment) -> Iterator[Change]:
+    """The devices that the plan uses, a few to stand by, and the batch as it is."""
+    cluster, job = assessment.resolved.cluster, assessment.resolved.job_path
+    count = cluster.counted(assessment.devices_used * (1 + STANDING_BY) + cluster.at_work / 2)
+    if count < cluster.devices and "dp" not in assessment.design.plan.stated():
+        change = device_change(assessment, count)
+        batch = {
+            f"{job}.global_batch": assessment.chosen.phase.global_batch,
+            f"{job}.global_batch_tokens": None,
+        }
+        guessed = guessed_batch(assessment)
+        yield replace(change, set={**change.set, **batch}) if guessed else change
 
 
 def fewer_devices(tried: Trials) -> None:
@@ -117,10 +139,10 @@ def _keeps(now: Assessment, t: Tried) -> bool:
     before, after = now.likely, t.result.likely
     if before.days is None or after.days is None:
         return False
-    if now.resolved.constraints.deadline_days is None and after.days > before.days * 1.0001:
+    if now.resolved.constraints.deadline_days is None and after.days > before.days * NO_LATER:
         return False
     if before.cost_usd is None or after.cost_usd is None:
-        return after.days <= before.days * 1.0001
+        return after.days <= before.days * NO_LATER
     return after.cost_usd <= before.cost_usd * 1.0001
 
 
