@@ -35,6 +35,7 @@ from .posttrained import EngineMemory, Fix, Other, Posttrained, RolloutRow, Vari
 from .trainer import BATCH, Trainer, loader, trainer_of, tuning_of, twin
 from .tuning import Held, held, spent, trained_parameters
 
+JUDGED = ("deadline_days", "budget_usd", "max_oom_probability")  # constraints
 NOTABLY = 1.02  # times the best step, from which a habit is said to lose
 
 
@@ -158,10 +159,15 @@ def known(value: Any) -> Known:
     return None if value is None else float(np.ravel(value)[0])
 
 
-def judged(design: Design, days: Known, high: Known, cost: Known) -> tuple[str, list[str]]:
-    """The verdict on deadline and budget, and its lines."""
+def judged(
+    design: Design, trainer: Trainer, row: int, days: Known, high: Known, cost: Known
+) -> tuple[str, list[str]]:
+    """The verdict on memory, deadline and budget, and its lines."""
     asked = design.constraints
     missed, verdict = [], "feasible"
+    if trainer.chance(row) > trainer.resolved.max_oom_probability:
+        missed.append(texts.perhaps_out_of_memory(trainer, row))
+        verdict = "feasible-at-risk"
     if asked.deadline_days is not None and days is not None:
         if days > asked.deadline_days:
             missed.append(texts.late(days, asked.deadline_days))
@@ -172,7 +178,7 @@ def judged(design: Design, days: Known, high: Known, cost: Known) -> tuple[str, 
     if asked.budget_usd is not None and cost is not None and cost > asked.budget_usd:
         missed.append(texts.dear(cost, asked.budget_usd))
         verdict = "constraint-missed"
-    unmet = [name for name in asked.stated() if name not in ("deadline_days", "budget_usd")]
+    unmet = [name for name in asked.stated() if name not in JUDGED]
     if unmet:
         missed.append(texts.not_judged(unmet))
         verdict = max(verdict, "not-checked", key=rank)
@@ -427,7 +433,7 @@ def answer(
     memory, parts = trainer.held(row, k), trainer.spent(row, k)
     lived = whole(design, trainer.resolved, run, known(memory.trained) or 0.0)
     days, cost = lived.days, lived.cost_usd
-    verdict, missed = judged(design, days.likely, days.high, cost.likely)
+    verdict, missed = judged(design, trainer, row, days.likely, days.high, cost.likely)
     notes.assumed += [one for one in trainer.resolved.assumed if not one.field.startswith(OF_TWIN)]
     end = lived.endurance
     return Posttrained(
@@ -503,6 +509,8 @@ def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> 
     need = float(trainer.total_bytes[least]) if trainer.legal else inf
     memory = trainer.held(least, k)
     limits = texts.too_large(need, trainer.capacity, trainer.words(least))
+    if need <= trainer.capacity:
+        limits = texts.too_much_away(trainer)
     if trainer.best is not None:
         limits = texts.NO_REPLICA
     return Posttrained(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from scantling.advise.changes import listed
 from scantling.base.errors import DesignError
 from scantling.base.show import several
-from scantling.catalogue.words import Method
+from scantling.catalogue.words import ADAPTED, Method, Offload
 from scantling.design.design import Design
 from scantling.design.methods import method_of, of_method
 from scantling.design.repriced import price_note, repriced
@@ -149,6 +149,8 @@ def changes(design: Design, result: Posttrained) -> Iterator[Change]:
             yield _set(design, "micro-batches of 1", {"plan.micro_batch": 1}, _OWN)
         if plan.recompute not in (None, "full"):
             yield _set(design, "full recompute", {"plan.recompute": "full"}, _OWN)
+        if plan.offload is None:
+            yield _offload(design)
     pins = [name for name, value in vars(plan).items() if value is not None]
     if pins:
         yield _open(design, [f"plan.{name}" for name in pins])
@@ -163,6 +165,15 @@ def changes(design: Design, result: Posttrained) -> Iterator[Change]:
         if longest is not None and longest > 2 * (rollout.mean_response or 0):
             text = f"responses cut at {longest / 2:,.0f} tokens"
             yield _set(design, text, {"job.rollout.max_response": longest / 2}, _DATA)
+
+
+def _offload(design: Design) -> Change:
+    """States in host memory: the optimizer's, or of adapters, which have few, the frozen weights
+    too (Answer.AI 2024, 70B by QLoRA on two cards of 24 GB)."""
+    adapted = method_of(design) in ADAPTED
+    what = Offload.OPTIMIZER_PARAMS if adapted else Offload.OPTIMIZER
+    text = "frozen weights in host memory" if adapted else "optimizer states in host memory"
+    return _set(design, text, {"plan.offload": what.value}, _OWN)
 
 
 def _samples(design: Design) -> Iterator[Change]:

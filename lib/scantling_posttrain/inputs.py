@@ -119,7 +119,7 @@ def samples_of(design: Design, context: int, notes: Notes, k: Constants) -> Samp
     mean = notes.length(
         "job.data.mean_tokens",
         data.mean_tokens,
-        MEAN_TOKENS,
+        min(MEAN_TOKENS, job.seq_len or MEAN_TOKENS),
         "conversations and instructions have some hundred to some thousand (judgement)",
     )
     packed = notes.take(
@@ -203,17 +203,27 @@ def rollout_of(design: Design, notes: Notes, k: Constants) -> Rollout | None:
         )
     reward = reward_s(spec.reward, notes)
     why = "the usual one of recipes (judgement)"
+    prompts = notes.take("job.rollout.prompts", spec.prompts, PROMPTS, why)
+    samples = notes.take("job.rollout.samples", spec.samples, SAMPLES, why)
+    updates = notes.take("job.rollout.updates", spec.updates, 1, "one, strictly on-policy")
+    if updates > prompts * samples:
+        raise DesignError(
+            "job.rollout.updates",
+            updates,
+            f"at most {prompts * samples:,}, a sample each; job.rollout.steps are those of the run",
+            prompts * samples,
+        )
     return Rollout(
         engine=notes.take("job.rollout.engine", spec.engine, "vllm", "what most trainers drive"),
-        prompts=notes.take("job.rollout.prompts", spec.prompts, PROMPTS, why),
-        samples=notes.take("job.rollout.samples", spec.samples, SAMPLES, why),
+        prompts=prompts,
+        samples=samples,
         prompt=notes.take("job.rollout.mean_prompt", spec.mean_prompt, PROMPT, "of questions"),
         response=response,
         longest=longest,
         spread=notes.take(
             "job.rollout.tail", spec.tail, k.length_spread, "fitted on published steps"
         ),
-        updates=notes.take("job.rollout.updates", spec.updates, 1, "one, strictly on-policy"),
+        updates=updates,
         lag=spec.lag,
         colocated=spec.colocated,
         devices=spec.devices,

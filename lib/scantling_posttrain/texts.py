@@ -61,15 +61,31 @@ def dear(cost: float, budget: float) -> str:
     return f"budget: {usd(cost)} likely, {usd(budget)} allowed"
 
 
+def perhaps_out_of_memory(trainer: Trainer, row: int) -> str:
+    """A plan with a larger chance of going out of memory than is allowed."""
+    allowed = percent(trainer.resolved.max_oom_probability, 0)
+    return (
+        f"at risk: chance {percent(trainer.chance(row), 0)} of going out of memory "
+        f"({size(trainer.total_bytes[row])} of {size(trainer.capacity)}), {allowed} allowed"
+    )
+
+
 def not_judged(names: Sequence[str]) -> str:
     """Constraints that are not judged for this method."""
     fields = ", ".join(f"constraints.{name}" for name in names)
-    return f"not checked: {fields}: of this method only deadline and budget are judged"
+    return f"not checked: {fields}: of this method only memory, deadline and budget are judged"
 
 
 def too_large(need: float, capacity: float, plan: str) -> str:
     """Why no plan fits."""
     return f"the leanest plan ({plan}) needs {size(need)} a device of {size(capacity)}"
+
+
+def too_much_away(trainer: Trainer) -> str:
+    """Why no plan fits that keeps states off the device."""
+    need = size(trainer.away_bytes[trainer.total_bytes <= trainer.capacity].min())
+    have = size(trainer.host_bytes)
+    return f"offloaded state of {need} a device exceeds its share of host memory and NVMe, {have}"
 
 
 def why_tuned(

@@ -17,6 +17,7 @@ from scantling.physics.gather import Situation, situation
 from scantling.physics.memory.chance import most_bytes, oom_probability, spread
 from scantling.physics.memory.peak import capacity
 from scantling.plans.evaluate import column_of, legal, ranked
+from scantling.plans.fit import host_of, through_disks
 from scantling.plans.plan_names import as_dict, plan_at, short
 from scantling.plans.prepare import prepare
 from scantling.plans.space import offered, space_of
@@ -24,7 +25,7 @@ from scantling.plans.space import offered, space_of
 from .adapters import Targets
 from .constants import Constants
 from .inputs import Adapters
-from .tuning import Held, Spent, held, spent
+from .tuning import Held, Spent, held, offloaded, spent
 from .tuning_columns import Tuning, fp32_base
 
 OWN = ("method", "adapter", "data", "rollout", "tokens")  # of a job, that the twin has otherwise
@@ -41,6 +42,8 @@ class Trainer:
     step_s: Array  # of every legal plan
     total_bytes: Array
     capacity: float  # bytes
+    away_bytes: Array  # in the host's memory and NVMe, of every legal plan
+    host_bytes: float  # of them that a device may take
     order: Array  # rows that fit, best first
     cases: Cases
     tuning: Tuning
@@ -53,7 +56,9 @@ class Trainer:
 
     def case(self, row: int) -> Cases:
         """One plan alone."""
-        return self.situation.cases(plan_at(self.cases.plan, row))
+        case = self.situation.cases(plan_at(self.cases.plan, row))
+        rate = np.broadcast_to(self.cases.chip.host_bytes_per_s, self.legal)[row]
+        return replace(case, chip=replace(case.chip, host_bytes_per_s=float(rate)))
 
     def plan(self, row: int) -> dict[str, object]:
         """One plan as plain values, in the keys of `design --json`."""
@@ -93,7 +98,9 @@ def twin(
         job["tokens"] = max(tokens, 1.0)
     data["job"] = job
     data["cluster"] = {**data["cluster"], "devices": devices}
-    data.pop("constraints", None)
+    allowed = data.pop("constraints", {}).get("max_oom_probability")
+    if allowed is not None:
+        data["constraints"] = {"max_oom_probability": allowed}
     data.pop("measured", None)
     return type(design).from_data(data, design.folder)
 
@@ -182,20 +189,29 @@ def trainer_of(twin_design: Design, tuning: Tuning, longest: int, k: Constants) 
     if longest != usual.phase.seq_len:
         long = replace(cases, job=replace(cases.job, seq_len=float(longest)))
     total = np.broadcast_to(np.asarray(held(long, tuning, k).total, float), n)
+    host, away = host_of(resolved.cluster), np.zeros(n)
+    if np.any(column_of(plan, "offload")):
+        states = offloaded(long, tuning, k)
+        away = np.broadcast_to(np.asarray(states.host, float), n)
+        cases = through_disks(host, cases, states)
     step = np.broadcast_to(np.asarray(spent(cases, tuning, k).total, float), n)
     most = float(capacity(usual.cases(plan_at(plan, 0))))
     roomy = most_bytes(most, resolved.max_oom_probability, spread())
     inside = column_of(plan, "tp") <= usual.link.domain
-    rows = np.flatnonzero((total <= roomy) & inside)
-    if not len(rows):
-        rows = np.flatnonzero(total <= most)
+    fits = (total <= most) & (away <= host.all_bytes)
+    rows = ranked(plan, step, np.flatnonzero(fits & (total <= roomy) & inside))
+    if not len(rows):  # the least chance of going out of memory first
+        tight = np.flatnonzero(fits)
+        rows = tight[np.lexsort((step[tight], total[tight]))]
     return Trainer(
         resolved=resolved,
         situation=usual,
         step_s=step,
         total_bytes=total,
         capacity=most,
-        order=ranked(plan, step, rows),
+        away_bytes=away,
+        host_bytes=float(host.all_bytes),
+        order=rows,
         cases=cases,
         tuning=tuning,
         legal=n,

@@ -152,7 +152,20 @@ def with_own_code(c: Cases, t: Tuning, k: Constants) -> Cases:
         norm_kernel=np.where(eager, t.norm_kernel, c.software.norm_kernel),
     )
     launched = np.where(eager, 0.0, c.constants.eager_layer_s)
-    return replace(c, software=software, constants=replace(c.constants, eager_layer_s=launched))
+    fewer = np.where(t.adapters > 0, frozen_stream(t), 1.0)  # bytes, as if at a higher rate
+    constants = replace(
+        c.constants,
+        eager_layer_s=launched,
+        host_rank_bytes_per_s=fewer * c.constants.host_rank_bytes_per_s,
+    )
+    chip = replace(c.chip, host_bytes_per_s=fewer * c.chip.host_bytes_per_s)
+    return replace(c, software=software, constants=constants, chip=chip)
+
+
+def frozen_stream(t: Tuning) -> Column:
+    """Times as few bytes a frozen base draws from host memory: 2 passes in the bits that it is kept
+    in, and no gradients back, in place of the 3 x 16 bits of weights that are trained."""
+    return 3 * 16 / (2 * np.where(t.base_bits < 16, t.base_bits + SCALE_BITS, 16.0))
 
 
 def spent_of(c: Cases, t: Tuning, k: Constants, s: Step) -> Spent:
@@ -240,6 +253,15 @@ def base_weights(c: Cases, t: Tuning, m: Memory) -> Column:
     narrow = (t.base_bits + SCALE_BITS) / 16
     width = np.where(t.base_bits < 16, narrow, 1.0 + t.fp32_base)
     return m.weights * (ends * (1.0 + t.fp32_base) + (1 - ends) * width)
+
+
+def offloaded(c: Cases, t: Tuning, k: Constants) -> Memory:
+    """Memory of the core with what a device keeps in host memory for the method: states of all that
+    is trained, of a critic too, or the weights of a frozen base."""
+    c = with_own_code(c, t, k)
+    whole, frozen = memory(c), memory(without_states(c))
+    base = base_weights(c, t, replace(frozen, weights=frozen.host))
+    return replace(whole, host=np.where(t.adapters > 0, base, whole.host * (1 + t.critics)))
 
 
 def trained_bytes(c: Cases, t: Tuning) -> Column:

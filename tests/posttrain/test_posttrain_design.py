@@ -140,6 +140,48 @@ def test_a_model_that_fits_nowhere_says_what_would():
     assert any(fix.set == {"job.method": "qlora"} for fix in found.fixes)
 
 
+def test_a_plan_that_may_run_out_of_memory_is_at_risk():
+    """16 bytes a parameter (Rajbhandari et al. 2020) of 8.03e9 on two devices are 64.2 GB of 84.9
+    GB, before the layer at work."""
+    tight = {**LORA, "cluster": {"accelerator": "h100-sxm", "devices": 2}, "job": {"method": "sft"}}
+    found = posttrain(tight)
+    assert found.oom_probability > 0.05 and found.verdict == "feasible-at-risk"
+    assert "going out of memory" in found.limits[0]
+    allowed = posttrain(changed(tight, "constraints.max_oom_probability", 0.5))
+    assert allowed.verdict == "feasible" and not allowed.limits
+    for design in (LORA, GRPO):
+        found = posttrain(design)
+        assert (found.verdict == "feasible") == (found.oom_probability <= 0.05)
+
+
+def test_states_that_leave_the_device_have_to_stand_somewhere():
+    """405B: 12 bytes a parameter of moments, master weights and gradients are 4.9 TB, twice the
+    memory of a node, and through NVMe at a few GB/s a device they take minutes."""
+    design = Design.from_data({**LORA, "model": "llama-3.1-405b", "job": {"method": "sft"}}).change(
+        {"plan.offload": "optimizer+params"}
+    )
+    roomy = posttrain(design.change({"cluster.host_memory_gb": 16_000}))
+    drives = posttrain(design)
+    assert roomy.verdict == "feasible" and drives.step_s > 1.3 * roomy.step_s
+    assert sum(drives.step_parts_s.values()) == pytest.approx(drives.step_s, rel=0.01)
+    short = posttrain(design.change({"cluster.nvme_gb": 0}))
+    assert short.verdict == "impossible" and "host memory" in short.limits[0]
+
+
+def test_a_row_that_is_said_bounds_the_samples_that_are_guessed():
+    job = {"method": "qlora", "seq_len": 512}
+    found = posttrain({**LORA, "job": job})
+    guess = next(a.value for a in found.assumed if a.field == "job.data.mean_tokens")
+    assert found.verdict == "feasible" and guess <= 512
+
+
+def test_an_update_has_a_sample():
+    samples = 64 * 32
+    assert posttrain(changed(GRPO, "job.rollout.updates", samples)).verdict != "impossible"
+    with pytest.raises(sc.DesignError, match="job.rollout.updates"):
+        posttrain(changed(GRPO, "job.rollout.updates", samples + 1))
+
+
 def test_deadlines_and_budgets_are_judged():
     late = posttrain(changed(GRPO, "constraints.deadline_days", 0.01))
     assert late.verdict == "constraint-missed"

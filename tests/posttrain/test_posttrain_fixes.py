@@ -1,6 +1,7 @@
 """Changes that make a tuning design do: none is said that does not hold when it is made."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from scantling.cli import main
@@ -8,6 +9,8 @@ from scantling.design.design import Design
 from scantling.design.methods import of_method
 from scantling_posttrain.answering import moves, posttrain
 from scantling_posttrain.first import to_find_out
+from scantling_posttrain.trainer import full_tuning
+from scantling_posttrain.tuning import frozen_stream
 
 MET = ("feasible", "feasible-at-risk")
 
@@ -77,6 +80,18 @@ def test_weights_that_are_frozen_or_in_four_bits_are_offered_where_all_do_not_fi
     huge = design_of("llama-3.1-405b", 8, {"method": "sft"})
     sets = [fix.set for fix in posttrain(huge).fixes]
     assert {"job.method": "lora"} not in sets and {"job.method": "qlora"} in sets
+
+
+def test_frozen_weights_may_stand_in_host_memory():
+    """Answer.AI 2024 (fsdp_qlora): 70B by QLoRA on two cards of 24 GB, weights on the host."""
+    small = design_of("llama-3-70b", 2, {"method": "qlora", "seq_len": 512}, "rtx4090")
+    found = posttrain(small)
+    assert found.verdict == "impossible"
+    fix = next(fix for fix in found.fixes if "plan.offload" in fix.set)
+    assert fix.verdict in MET
+    draws = [frozen_stream(replace(full_tuning(), base_bits=bits)) for bits in (16.0, 4.0)]
+    # 2 passes in place of 3, in 4.127 bits in place of 16 (QLoRA, section 3)
+    assert draws == pytest.approx([3 / 2, 3 / 2 * 16 / 4.127])
 
 
 def test_what_asks_least_comes_first():

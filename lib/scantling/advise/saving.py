@@ -25,10 +25,10 @@ _ARITHMETIC = (StepPart.GEMM, StepPart.ATTENTION, StepPart.ELEMENTWISE, StepPart
 
 def saving(assessment: Assessment, others: Trials | None = None) -> Saving | None:
     """The change that saves most dollars (days, where nothing is dear) of a design that may be run:
-    a batch that its devices can share, the devices that its plan uses, fewer within its deadline (in
-    no more days, where none is stated), or, where failures take more than WORTH of it, saves, restarts and ways of
-    going on by which they cost less. None where none saves more than WORTH, without tokens, and
-    where the design's own arithmetic leaves no room for it.
+    a batch that its devices can share, the devices that its plan uses, fewer within its deadline
+    (in no more days, where none is stated), or, where failures take more than WORTH of it, saves,
+    restarts and ways of going on by which they cost less. None where none saves more than WORTH,
+    without tokens, and where the design's own arithmetic leaves no room for it.
 
     share : of the dollars, or of the days where no price is known or the days gain more.
     others : trials of the same assessment, where they are at hand: none is made twice.
