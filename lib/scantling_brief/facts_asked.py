@@ -36,7 +36,8 @@ _RUNS = re.compile(
 _PLANS = re.compile(
     r"\b(?:would|assum\w+|suppos\w+|(?:we|i)['’]d like|(?:we|i) want|plan(?:ning|ned)?"
     r"|how (?:long|many (?:days|gpus|nodes|[a-z]+\d+s?)) (?:for|to|would|will|do we need|until)"
-    r"|days and dollars|what will it cost)\b",
+    r"|days and dollars|what will it cost"
+    r"|(?:will|can|could|would)\s[^.?!]{0,40}?\b(?:reach|hit|achieve|make))\b",
     re.IGNORECASE,
 )
 
@@ -171,9 +172,17 @@ def _in_a_node(id: str) -> str | None:
     return next((row.id for row in smaller if row.die and row.die == rows[id].die), None)
 
 
+_OF_OPERATIONS = "of which model and tokens (model.size, job.tokens)? Laws alone choose both"
+_BY_LAWS = {Topic.SCALING, Topic.COMPUTE_OPTIMAL, Topic.LARGEST}
+
+
 def ask_about_questions(notes: Notes) -> None:
     """A question that no rule reads is asked about: the assessment would answer another. Whether a
-    plan can be carried out is what the assessment says."""
+    plan can be carried out is what the assessment says. Of operations alone only the laws answer
+    something."""
+    others = {asked.topic for asked in notes.questions} - _BY_LAWS
+    if "flops" in notes.facts and others:
+        notes.ask(notes.words["flops"], _OF_OPERATIONS, ("model.size", "job.tokens"))
     for asking in notes.asking:
         if asking.feasible:
             notes.questions.append(Asked(Topic.DESIGN, asking.words))

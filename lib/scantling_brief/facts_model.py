@@ -54,6 +54,8 @@ def read_trillions(notes: Notes) -> None:
 def read_model(notes: Notes) -> None:
     """A model is named, or a mixture of experts where it has experts."""
     fields = notes.fields
+    if "active_beside" in notes.facts:
+        _active_beside(notes, notes.facts["active_beside"])
     if "maker" in notes.facts:
         _of_maker(notes, notes.facts["maker"])
     if isinstance(fields.get("model"), str) and "model" not in notes.as_given:
@@ -76,6 +78,19 @@ def read_model(notes: Notes) -> None:
         fields.pop("model.moe", None)  # its experts say so
     elif "model.like" not in fields and sparse - {"model.top_k"}:
         fields["model.moe"] = True
+
+
+_SPARSE = re.compile(r"\b(?:moe|experts?|sparse|active|deepseek|mixtral)\b", re.IGNORECASE)
+
+
+def _active_beside(notes: Notes, active: float) -> None:
+    """A smaller size behind a stroke is that of the active parameters, of a mixture of experts:
+    671B/37B; else it is of another model."""
+    words = notes.words["active_beside"]
+    if active < notes.fields["model.size"] and _SPARSE.search(notes.text):
+        notes.set("model.active", active, words)
+    else:
+        notes.leave_open("model.size", "which of the two is planned?", ("model.size",))
 
 
 def _few_active(notes: Notes) -> None:

@@ -86,8 +86,11 @@ _SPOT_ALONE = re.compile(r"(?:spot|pre-?empt|interruptible)", re.IGNORECASE)
 def read_spot(notes: Notes) -> None:
     """Devices that are taken back have a price and how often that happens; what is not said of the
     two is asked about."""
-    since_s = notes.facts.get("taken_back_s")
     priced = _SPOT_PRICE in notes.fields
+    if priced and "interrupt" in notes.words.get("mtbf_s", "").lower():
+        notes.facts.setdefault("taken_back_s", notes.facts.pop("mtbf_s"))
+        notes.words.setdefault("taken_back_s", notes.words["mtbf_s"])
+    since_s = notes.facts.get("taken_back_s")
     if since_s is None and not priced:
         return
     if since_s is None:

@@ -150,7 +150,10 @@ GOODPUT = r"(?:goodput|effective training time|ettr)"
 DOMAIN = r"(?P<v>node|machine|host|server|rack|pod)"
 KV_HEADS = r"(?:kv|key[\s-]value)[\s-]*heads?"
 CHECKPOINT = r"(?:checkpoint(?:ing|s)?|ckpts?|saves?)"
-SITES = r"(?:sites|data\s?cent(?:er|re)s|regions|campuses)"
+SITES = (
+    r"(?:sites|data\s?cent(?:er|re)s|regions|campuses"
+    r"|clusters(?=[^.;?]*\b(?:ms|km|wan|cit(?:y|ies)|apart|remote|regions)\b))"
+)
 TIMES = r"(?:\s*[x×*]\s*|\s+)"
 
 

@@ -80,6 +80,7 @@ FACTS = (
     "capex_each",
     "pace",
     "begun",
+    "active_beside",
     "host_gb_each",
     "no_currency",
 )

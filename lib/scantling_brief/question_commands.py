@@ -41,6 +41,7 @@ OF_TUNING = {Topic.DESIGN, Topic.EITHER, Topic.FEWEST, Topic.PLAN, Topic.CHANGED
 _BESIDE_EITHER = {Topic.FEWEST, Topic.LARGEST, Topic.LONGEST, Topic.SPARES, Topic.SENSITIVITY}
 # questions that the answer to another one answers too
 _SAME = {Topic.COMPUTE_OPTIMAL: {Topic.SCALING, Topic.LARGEST, Topic.DESIGN}}
+_OF_FAILURES = ("reliability.", "checkpoint.", "mtbf_s")
 _COUNTS = tuple(2**power for power in range(11))  # devices from one to 1,024
 
 
@@ -71,6 +72,11 @@ def question_of(notes: Notes) -> Question | None:
     ordered = [topic for topic in Topic if topic in topics]
     if not ordered:
         return None
+    if ordered[0] is Topic.CHANGED and notes.supposed and not facts.get("changed"):
+        of_failures = any(path.startswith(_OF_FAILURES) for path, _, _ in notes.supposed)
+        instead = Topic.SPARES if of_failures else Topic.DESIGN
+        topics.setdefault(instead, topics[Topic.CHANGED])
+        ordered = [instead, *(topic for topic in ordered[1:] if topic is not instead)]
     first, *others = ordered
     return Question(
         topic=first,

@@ -68,8 +68,8 @@ ASKED = (
     ),
     *asks(
         "how many are there (cluster.devices)? The assessment says what they draw",
-        rf"how\s+many\s+(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP}|racks?)(?:\s+(?:{DEVICE_NOUN}|racks?))?\s+(?:can|could|would|will|do|does)\s+(?:we|i|it|that)\s+"
-        r"(?:power|feed|supply|cool)",
+        rf"how\s+many\s+(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP}|racks?)(?:\s+(?:{DEVICE_NOUN}|racks?))?\s+(?:(?:can|could|would|will|do|does)\s+(?:we|i|it|that)\s+"
+        r"(?:power|feed|supply|cool)|(?:(?:can|could|would|will)\s+)?fit(?!\s+(?:an?|the|our|my)\s))",
         choices=("cluster.devices",),
         fields={"accelerator": accelerator},
         of=Topic.DESIGN,

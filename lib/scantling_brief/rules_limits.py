@@ -201,6 +201,17 @@ LIMITS = (
         r"(?P<v>\d+(?:\.\d+)?)\s+(?:failures?|interruptions?|faults?|crash(?:es)?)\s*(?:/|per)\s*(?:1,?000|1k|1000)[\s-]+node[\s-]*days?",
     ),
     *sets(
+        {
+            "reliability.stragglers.share": share,
+            "reliability.stragglers.slowdown": slower("s"),
+            "cluster.devices": devices("n"),
+            "accelerator": accelerator,
+        },
+        rf"{percent_in('v')}\s+of\s+(?:(?:the|our|my|these)\s+)?{whole_in('n')}\s*(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})\s+"
+        rf"(?:are|being|turn|is|run)\s+(?:slow(?!\w)|stragglers?|{percent_in('s')}\s+slower)",
+        why="nodes that turn slow and do not stop",
+    ),
+    *sets(
         {"reliability.stragglers.share": share, "reliability.stragglers.slowdown": slower("s")},
         rf"{percent_in('v')}\s+(?:of\s+)?(?:the\s+|our\s+)?(?:{GROUP}\s+)?(?:are\s+|being\s+|turn\s+)?{_STRAGGLERS}"
         rf"(?:\s*[,(]?\s*(?:that\s+|which\s+|and\s+)?(?:are\s+|run\s+|each\s+|at\s+)*{percent_in('s')}\s+slower\)?)?",
@@ -426,7 +437,8 @@ LIMITS = (
         {"prices.usd_per_device_hour": amount},
         r"(?:(?:at|@|for|from)|on[\s-]demand(?:\s+(?:at|for|is))?)\s*(?:(?:us)?\$|usd)\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*(?:[kmb]|mn|mio|bn|thousand"
         r"|million|billion)\b|\s*(?:/|per\b|an?\b|budget|in total|total))(?:\s+each)?",
-        r"(?:@|at|for)\s*(?P<v>\d{1,2}\.\d{1,2})(?P<v_s>)(?!\d|\s*(?:[kmbtx%]\b|%|h\b|hours?|days?|weeks?|[tgm]i?b|[tgm]hz|[tp]flop|€|£|¥|[a-z]*(?:eur|gbp|rmb|yuan)))",
+        r"@\s*(?P<v>\d{1,2}\.\d{1,2})(?P<v_s>)(?!\d|\s*(?:[kmbtx%]\b|%|h\b|hours?|days?|weeks?|[tgm]i?b|[tgm]hz|[tp]flop|€|£|¥|[a-z]*(?:eur|gbp|rmb|yuan)))",
+        r"(?:at|for)\s+(?P<v>\d{1,2}\.\d{1,2})(?P<v_s>)(?=\s*(?:[?;)]|,(?!\d)|\.(?!\d)|$)|\s+(?:or|vs\.?|versus|and|each)\b)",
         why="some dollars for a device are those of an hour",
     ),
     *sets(

@@ -290,6 +290,7 @@ MACHINE = (
             rf"{whole_in('n')}\s+{SITES},?\s+(?:with|w/|of|having)\s+{whole_in('c')}{TIMES}"
             rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s+each"
         ),
+        rf"{whole_in('n')}\s+{SITES}\s+of\s+{whole_in('c')}{TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?",
     ),
     *sets(
         {

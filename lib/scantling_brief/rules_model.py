@@ -162,6 +162,10 @@ MODEL = (
         r"(?P<p>\d+(?:\.\d+)?)(?P<p_s>[bt])[\s-]A(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)",
     ),
     *sets(
+        {"model.size": number("p"), "active_beside": number("a")},
+        r"(?P<p>\d+(?:\.\d+)?)(?P<p_s>[bt])/(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)(?!\s*(?:tok|/))",
+    ),
+    *sets(
         {"model.moe": always(True)},
         r"(?:sparse\s+)?moe",
         r"(?:sparse\s+)?mixture[\s-]of[\s-]experts(?:\s*\(moe\))?",

@@ -110,7 +110,7 @@ _OOM = (
 # what an assessment says
 _RESULT = (
     r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
-    r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|(?:pipeline\s+)?bubble|mfu|throughput|speed"
+    r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|(?:pipeline\s+)?bubbles?|mfu|throughput|speed"
     r"|step\s+time|(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s(?:ec(?:ond)?)?|hour|day|week|month)|tps|tgs|tflops?(?:/s)?)(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?|vram(?:\s+usage)?"
     r"|power(?:\s+(?:draw|use|consumption))?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
     r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
@@ -299,6 +299,7 @@ QUESTIONS = (
             r"|required))?"
         ),
         r"(?:what(?:'?s|\s+is)\s+the\s+)?smallest\s+(?:cluster|machine)",
+        r"what\s+(?:would|does|will)\s+it\s+take(?:\s+to\b)?",
         r"(?:size|sizing|dimension(?:ing)?)\s+(?:the|a|our|my)\s+(?:cluster|machine|system)(?:\s+for)?",
         r"(?:please|pls|plz|kindly|(?:can|could|would)\s+you)\s+(?:size|dimension)(?:\s+(?:it|this|that|up|for|out))*(?=\s|:)(?!\s+(?:the\s+)?(?:storage|network|power|cooling|switch\w*))",
         rf"(?:\#\s*(?:of\s+)?|(?:the\s+)?number\s+of\s+)(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP})(?!\s*(?:[:=]|is\b|are\b)?\s*\d)"
@@ -425,6 +426,7 @@ QUESTIONS = (
         (
             r"(?:expected\s+)?(?:goodput|ettr)(?:\s+expected)?(?=\s+(?:for|of|on|with|at)\s+(?!\d+\s*%)|\s*[?])"
         ),
+        rf"how\s+long\s+(?:does|do|will|would)\s+(?:an?|the|one|our)(?=\s+(?:\S+\s+){{1,2}}{CHECKPOINT}\b)",
         r"how\s+(?:long|much\s+time)\s+(?:does|do|will|would)\s+(?:an?\s+|the\s+|one\s+)?"
         rf"(?:restarts?|recover(?:y|ing)|{CHECKPOINT}|failover)(?:\s+(?:take|last|cost))?",
         (
