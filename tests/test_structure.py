@@ -7,6 +7,7 @@ import ast
 import json
 import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -42,6 +43,7 @@ ABOVE = (
     "scantling_widgets",
     "scantling_mcp",
 )
+OURS = ("scantling", *ABOVE)
 PACKAGES = [LIB, *(Path(find_spec(name).origin).parent for name in ABOVE)]
 # public faces, whose names are imported one by one, when each is asked for
 FACES = ("scantling", "scantling_widgets", "scantling_widgets.charts")
@@ -121,6 +123,53 @@ def test_no_two_test_files_have_one_name():
     """pytest imports a test file by its name alone, and refuses a second one."""
     names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
     assert sorted(names) == sorted(set(names))
+
+
+def taken_from_modules(text: str):
+    """(module, name) for every `module.name` of a file whose imports on top name the module, and
+    that calls nothing else so."""
+    tree = ast.parse(text)
+    modules = {
+        one.asname or one.name: f"{node.module}.{one.name}"
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
+        if node.module.split(".")[0] in OURS
+        for one in node.names
+    }
+    nodes = list(ast.walk(tree))
+    other = {n.id for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+    other |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            name = node.value.id
+            if name in modules and name not in other:
+                yield modules[name], node.attr
+
+
+def is_missing(module: str, name: str) -> bool:
+    """Whether a module has neither such a name nor such a module; False for what is no module."""
+    found = find_module(module)
+    return (
+        found is not None and not hasattr(found, name) and find_module(f"{module}.{name}") is None
+    )
+
+
+def find_module(name: str):
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        return None
+
+
+def test_what_tests_take_from_modules_is_there():
+    """Of tests and tools that run seldom too: slow, in a browser, the fits."""
+    asked = {
+        (module, name)
+        for path in sorted(Path(__file__).parent.rglob("*.py"))
+        for module, name in taken_from_modules(path.read_text(encoding="utf-8"))
+    }
+    assert not [f"{module}.{name}" for module, name in sorted(asked) if is_missing(module, name)]
+    assert is_missing("scantling_widgets.report.paper", "chromium")
 
 
 def everything():
