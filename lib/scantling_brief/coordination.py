@@ -56,7 +56,7 @@ _PRICE = re.compile(_A_PRICE, re.IGNORECASE)
 _TRIES = re.compile(r"\b(?:sweep|scan|vary|try|compare|test)\b", re.IGNORECASE)
 _COMMA = re.compile(r"\s*[,/]\s*")
 _TO = re.compile(r"\s+(?:(?:up|down)\s+)?to\s+", re.IGNORECASE)
-_BY = re.compile(r"\s+(?P<by>on|with|using|over|for|in|at|during|from)\s+", re.IGNORECASE)
+_BY = re.compile(r"\s+(?P<by>on|with|using|over|for|in|at|of|during|from)\s+", re.IGNORECASE)
 _BEHIND_CHIP = re.compile(
     rf"\s*,?\s*\b(?:{_OR})\s+(?:the\s+)?{ACCELERATOR}\s+(?P<by>at|for|@)\s*",
     re.ASCII | re.IGNORECASE,
@@ -64,7 +64,7 @@ _BEHIND_CHIP = re.compile(
 # a verb by which something would be another value than it is; one of the past tells what was seen
 _CHANGE = (
     r"(?:mov|go|switch|chang|grow|scal|extend|rais|increas|doubl|cut|reduc|drop|lower|shrink|halv"
-    r"|decreas|tak|bring|upgrad|stretch|ris|climb|fall|jump)(?:[a-z]?ing|e?s|e)?"
+    r"|decreas|tak|bring|upgrad|stretch|ris|climb|fall|jump|slip|delay)(?:[a-z]?ing|e?s|e)?"
 )
 _FROM = re.compile(
     rf"(?:\b(?:{_CHANGE})\s+)?(?:(?:the|our|my|it)\s+)?(?:(?P<of>\b(?:{_LABEL}))\s+)?"
@@ -105,16 +105,16 @@ def said_of_each(text: str, comparing: bool) -> str:
         between = text[one.end : two.start]
         if _JOINT.fullmatch(between):
             edits += _joined(text, found, i)
+        elif _ARROW.fullmatch(between) and not one.unit and two.scale.lower() in ("", "k"):
+            edits += [_Edit(one.end, two.start, " versus "), *_joined(text, found, i)]
+        elif (_COMMA.fullmatch(between) or _AND.fullmatch(between)) and _is_series(text, found, i):
+            edits += [_Edit(one.end, two.start, " or "), *_of_both(one, two)]
         elif _AND.fullmatch(between) and not _TOKENS.search(two.unit):
             if comparing:
                 edits += _joined(text, found, i)
             elif _PRICE.fullmatch(two.unit) and _VERSUS.search(text, 0, one.start):
                 joint = f" versus {_by(text, one)} "  # respectively
                 edits += [_Edit(one.end, two.start, joint), *_of_both(one, two)]
-        elif _ARROW.fullmatch(between) and not one.unit and two.scale.lower() in ("", "k"):
-            edits += [_Edit(one.end, two.start, " versus "), *_joined(text, found, i)]
-        elif _COMMA.fullmatch(between) and _is_series(text, found, i):
-            edits += [_Edit(one.end, two.start, " or "), *_of_both(one, two)]
         elif _TO.fullmatch(between):
             edits += _from_to(text, one, two)
         elif (chip := _BEHIND_CHIP.fullmatch(between)) and _by(text, one) == chip["by"].lower():
@@ -130,7 +130,8 @@ def _is_series(text: str, found: list[_Quantity], i: int) -> bool:
         return False
     here = [j for j in (i - 1, i + 1) if 0 < j < len(found)]
     return any(
-        re.fullmatch(r",\s*|/", text[found[j - 1].end : found[j].start]) and not found[j - 1].unit
+        re.fullmatch(r",\s*|/|\s+and\s+", text[found[j - 1].end : found[j].start])
+        and not found[j - 1].unit
         for j in here
     )
 

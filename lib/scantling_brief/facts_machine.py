@@ -17,7 +17,7 @@ from .facts_money import read_bare_sum, read_price_of_instance, read_spot
 from .facts_network import read_alternatives, read_network
 from .line import refusal
 from .machine import choose_accelerator, devices_of_node
-from .notes import Notes
+from .notes import Either, Notes
 from .readers import MOST_IN_A_NODE, Chip
 from .topics import Topic
 
@@ -38,6 +38,7 @@ def read_machine(notes: Notes) -> None:
     _come_to(notes, {"racks": _racks, "nodes": _nodes})
     _of_each_site(notes)
     _ranks(notes)
+    _come_to(notes, {"added": _added, "added_nodes": _added_nodes})
     if "node_hours" in facts and (per_node := devices_of_node(notes)) is not None:
         facts["device_hours"] = facts["node_hours"] * per_node
         notes.words["device_hours"] = notes.words["node_hours"]
@@ -68,6 +69,22 @@ def _spares(notes: Notes, each: float) -> None:
         return
     nodes = devices // per_node
     notes.set("reliability.spares", ceil(each * nodes), words, f"of {nodes:,} nodes")
+
+
+def _added(notes: Notes, more: int) -> None:
+    """Devices that would be added, beside those that are there; alone they are asked about."""
+    path = "cluster.devices"
+    words = notes.words["added" if "added" in notes.facts else "added_nodes"]
+    devices = notes.fields.get(path)
+    if devices is None:
+        notes.ask(words, f"how many are there in all ({path})?", (path,))
+    else:
+        notes.either.append(Either(path, devices + more, words))
+
+
+def _added_nodes(notes: Notes, more: int) -> None:
+    """Nodes that would be added, as devices."""
+    _added(notes, more * (devices_of_node(notes) or 8))
 
 
 def _host_memory(notes: Notes, each: float) -> None:
@@ -192,10 +209,17 @@ def _instance(notes: Notes, node: str) -> None:
         notes.set("cluster.devices", row.devices, words, "one instance")
 
 
+_AND_ON = re.compile(r"\?\s*and\s+(?:how\s+long\s+)?$", re.IGNORECASE)  # how long? And on 8?
+
+
 def _of_them(notes: Notes, count: int) -> None:
     """A count of what was named before: instances, else accelerators; it is asked about where
     neither was, or was counted."""
     counted = "nodes" in notes.facts or "cluster.devices" in notes.fields
+    place = notes.places["of_them"]
+    if "cluster.devices" in notes.fields and _AND_ON.search(notes.text, 0, place):
+        notes.either.append(Either("cluster.devices", count, notes.words["of_them"]))
+        return
     if counted or not notes.facts.keys() & {"instance", "accelerator"}:
         notes.ask(notes.words["of_them"], "of what are they so many (cluster.devices)?")
         return

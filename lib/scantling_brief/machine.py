@@ -107,7 +107,12 @@ def _has_memory(row: Accelerator, memory_gb: int) -> bool:
     return _apart(on_box, memory_gb) < 1 or in_name or reported
 
 
+_RACK_FORMS = ("nvl72", "nvl36")  # whose number is the rack's, not a generation
+
+
 def _has_form(row: Accelerator, form: str) -> bool:
+    if form in _RACK_FORMS:
+        return form in row.id
     short = form.rstrip("0123456789")
     return short in row.id.rstrip("0123456789") or form in row.id or form in _flat(row.name)
 

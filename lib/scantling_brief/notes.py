@@ -80,6 +80,8 @@ FACTS = (
     "capex_each",
     "pace",
     "begun",
+    "added",
+    "added_nodes",
     "active_beside",
     "host_gb_each",
     "no_currency",

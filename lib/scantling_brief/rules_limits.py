@@ -248,7 +248,11 @@ LIMITS = (
         r"(?:at\s+)?\d{1,2}(?::\d\d)?\s?[ap]\.?m\.?",
         r"(?:at\s+)?[012]?\d:[0-5]\d(?=\s*(?:[,;.?)]|$))",
     ),
-    *means("where it came from", r"left[\s-]?over(?:\s+from\s+(?:the\s+)?(?:20\d\d|\w+))?"),
+    *means(
+        "where it came from",
+        r"(?:from|of|since|bought\s+in)\s+20(?:1\d|2[0-5])(?!\d|\s*(?:[x×]|gpus?|devices|nodes|steps|tok|seq|[abh]\d))",
+        r"left[\s-]?over(?:\s+from\s+(?:the\s+)?(?:20\d\d|\w+))?",
+    ),
     *means(
         "how long it takes is worked out; constraints.deadline_days is a limit",
         rf"(?:for|over|lasts?|lasting|takes?|taking)?\s*{_MANY}\s+(?:weeks?|months?|days?)",

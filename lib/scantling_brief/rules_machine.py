@@ -65,6 +65,12 @@ _ALL_OF = r"(?:at most|(?:no|not) more than|up to|max(?:imum|\.)?(?: of)?|limite
 # all devices of the nodes: 4 nodes, 32 H100 in total
 _IN_ALL = r"(?:in\s+total|total|altogether|in\s+all|overall|all\s+together)"
 _APART = r"\d+(?:\.\d+)?\s*km\s+(?:apart|from\s+each\s+other|between\s+them)"
+_OF_ALL = r"\s+(?:out\s+)?of\s+(?:the|our|their|those|these)\s+"
+_DEVICES = rf"(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})"
+_ADD = (
+    rf"(?:add(?:ing|ed)?|with|get|buy|rent)\s+(?:another\s+)?{whole_in('v')}\s+"
+    r"(?:more|additional|extra|further)(?!\s+tok)\s*"
+)
 MACHINE = (
     *sets(
         {"racks": whole("n"), "accelerator": accelerator},
@@ -348,17 +354,25 @@ MACHINE = (
     ),
     *sets(
         {"cluster.devices": devices("v"), "accelerator": accelerator},
-        rf"{whole_in('v')}\s+(?:out\s+)?of\s+(?:the|our|their|those|these)\s+\d[\d,]*k?\s*(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})",
+        rf"{whole_in('v')}{_OF_ALL}\d[\d,]*k?\s*{_DEVICES}(?!\s+{GROUP})",
+        why="a part of the machine",
+    ),
+    *sets(
+        {"nodes": whole("v"), "accelerator": accelerator},
+        rf"{whole_in('v')}{_OF_ALL}\d[\d,]*k?\s*(?:{ACCELERATOR}\s+)?{GROUP}",
         why="a part of the machine",
     ),
     *sets(
         {"cluster.devices": rest("v", "w"), "accelerator": accelerator},
-        rf"(?:took|taken|lost|gave|borrowed|reserved|broke)\s+(?:away\s+)?{number_in('v')}\s+(?:out\s+)?of\s+(?:the|our|their|those|these)\s+"
-        rf"{number_in('w')}\s*(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})",
-        rf"{number_in('v')}\s+(?:out\s+)?of\s+(?:the|our|their|those|these)\s+{number_in('w')}\s*(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})"
-        r"\s+(?:are|were|have\s+been|got|went)\s+(?:\w+\s+)?(?:down|gone|taken|lost|broken|busy|reserved|away|dead|out)",
+        rf"(?:took|taken|lost|gave|borrowed|reserved|broke)\s+(?:away\s+)?{number_in('v')}{_OF_ALL}"
+        rf"{number_in('w')}\s*{_DEVICES}(?!\s+{GROUP})",
+        rf"{number_in('v')}{_OF_ALL}{number_in('w')}\s*{_DEVICES}"
+        r"\s+(?:are|were|have\s+been|got|went)\s+(?:\w+\s+)?(?:down|gone|taken|lost|broken|busy"
+        r"|reserved|away|dead|out)",
         why="what is left of the machine",
     ),
+    *sets({"added": devices("v")}, rf"{_ADD}(?:{DEVICE_NOUN}|{ACCELERATOR})?(?!\s+{GROUP})"),
+    *sets({"added_nodes": whole("v")}, rf"{_ADD}{GROUP}"),
     *sets({"of_each": devices("v")}, rf"{whole_in('v')}{TIMES}{DEVICE_NOUN}\s+each"),
     *sets(
         {"of_them": whole("v")},

@@ -39,7 +39,7 @@ _MODIFIERS = (
 )
 _AXIS = (
     r"(?:tp|pp|cp|ep|dp|fsdp2?|zero-?[123]|(?:activation\s+|gradient\s+)?(?:recompute|recomputation|checkpointing)"
-    r"|(?:cpu\s+)?off-?load(?:ing)?"
+    r"|(?:cpu\s+)?off-?load(?:ing)?|grad(?:ient)?\s+accum(?:ulation)?"
     r"|(?:tensor|pipeline|expert|data|context)\s+parallel(?:ism)?)"
 )
 # how much of something: 60 % of the GPUs, 10 % fewer nodes
@@ -82,6 +82,8 @@ _WORTH_BEHIND = (
     r"(?:(?:is|are)\s+there\s+)?(?:any\s+|a\s+)(?:point|benefit|gain|advantage)\s+(?:in|of|from|to)(?:\s+using)?",
     rf"(?:should|shall)\s+{_WE}\s+(?:use|enable|turn\s+on|try|go\s+(?:for|with|to)|switch\s+to|move\s+to|bother\s+with)",
     r"worth\s+(?:using|enabling|trying|buying|switching\s+to|going\s+to|moving\s+to|upgrading\s+to|paying\s+for|to\s+use)",
+    rf"(?:do|does|would|will|can|could)\s+(?:{_WE}|it)\s+(?:save|gain|win|lose)(?:\s+(?:anything|much|something|time|money|days))?"
+    r"\s+(?:by|with|from)(?:\s+using)?",
     r"(?:benefits?|savings?|gains?|advantages?)\s+(?:of|from)(?:\s+using)?",
 )
 
@@ -111,7 +113,7 @@ _OOM = (
 _RESULT = (
     r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
     r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|(?:pipeline\s+)?bubbles?|mfu|throughput|speed"
-    r"|step\s+time|(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s(?:ec(?:ond)?)?|hour|day|week|month)|tps|tgs|tflops?(?:/s)?)(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?|vram(?:\s+usage)?"
+    r"|step\s+time|(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s(?:ec(?:ond)?)?|hour|day|week|month)|tps|tgs|tflops?(?:/s)?)(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?(?:\s+(?:per|of\s+(?:a|each))\s+(?:gpu|device|chip|node))?|vram(?:\s+usage)?"
     r"|power(?:\s+(?:draw|use|consumption))?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
     r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
 )
@@ -123,6 +125,10 @@ QUESTIONS = (
         rf"{percent_in('v')}",
         *(
             rf"(?:is|are)\s+{_OUR}{mfu}(?:\s+(?:any|considered|a))*\s+{_JUDGED}(?:\s+(?:for|on|with))?"
+            for mfu in _SHARES_OF_MFU
+        ),
+        *(
+            rf"(?:is|are)\s+(?:my|our)\s+{mfu}(?=[^.?!]*\b(?:{_JUDGED}|too\s+(?:good|low|high))\b)"
             for mfu in _SHARES_OF_MFU
         ),
         fields={"mfu": share, "mfu_seen": always(True)},
@@ -198,6 +204,7 @@ QUESTIONS = (
         r"(?:the\s+)?best\s+(?:model|llm)(?=\s*(?:[?.,;]|$)|\s+(?:for|in|on|with|within|under)\b)",
         rf"(?:what|which)\s+(?:kind\s+of\s+)?(?:model|llm)\s+(?:can|could|should|would)\s+{_WE}{_TRAIN}",
         rf"what\s+(?:can|could)\s+{_WE}\s+(?:pre-?train|train|afford)",
+        r"chinchilla\s+(?:model\s+)?size",
         rf"what\s+(?:model\s+)?size\s+(?:of\s+model\s+)?(?:is|would\s+be)\s+(?:optimal|best|{_OPTIMAL})",
         rf"what(?:'?s|\s+is)\s+{_OPTIMAL}",
         r"(?:what|which)\s+model(?=\s*(?:[?.,;]|$))",
@@ -246,6 +253,7 @@ QUESTIONS = (
         r"(?!\s+(?:of\s+)?(?:should|must|is|are|will|would|does|do)\b"
         r"|\s+(?:of\s+)?(?:an?|the|our|my)\s+(?!(?:\w+\s+)?(?:moe|dense)\b))",
         rf"how\s+many\s+(?:billions?\s+of\s+)?(?:params?|parameters){_CAN}{_TRAIN}",
+        r"(?:what(?:'?s|\s+is)\s+)?(?:the\s+)?(?:max(?:imum)?|largest|biggest|highest)\s+(?:number|amount|count)\s+of\s+(?:params?|parameters)",
         r"(?:what|which)\s+(?:size\s+(?:of\s+)?model|model\s+size|size)(?!\s+(?:is|would))"
         rf"{_CAN}{_TRAIN}",
     ),
@@ -398,7 +406,8 @@ QUESTIONS = (
             r"|period)(?:\s+(?:should|do|to)(?:\s+(?:i|we|use))*)?"
         ),
         rf"{CHECKPOINT}\s+(?:interval|frequency|cadence)",
-        rf"how\s+(?:big|large|heavy)\s+(?:is|are|will|would)\s+(?:an?\s+|the\s+|one\s+|each\s+|our\s+)*{CHECKPOINT}(?:\s+be)?",
+        rf"how\s+(?:big|large|heavy)(?:\s+(?:is|are|will|would|must))?\s+(?:an?\s+|the\s+|one\s+|each\s+|our\s+)*{CHECKPOINT}(?:\s+be)?",
+        r"(?:idle|lost|wasted|down)[\s-]?time(?:\s+(?:from|by|due\s+to|through|of)\s+(?:restarts?|failures?|crashes))?",
         rf"(?:more|less)\s+(?:frequent|regular)\s+{CHECKPOINT}|{CHECKPOINT}\s+(?:more|less)\s+(?:often|frequently)",
         (
             r"how\s+(?:often|frequently)(?:\s+(?:should|do|to|must)(?:\s+(?:i"
@@ -473,7 +482,7 @@ QUESTIONS = (
             r"|tp/pp(?:/dp)?|3d\s+parallelism|sharding|plan|layout|configuration)"
         ),
         (
-            r"how\s+(?:should|do|would|to)\s+(?:i|we)?\s*(?:parallel[iz]+e|shard|split"
+            r"how\s+(?:should|do|would|can|to)\s+(?:i|we|you|one)?\s*(?:parallel[iz]+e|shard|split"
             r"|lay\s+(?:it\s+)?out)(?:\s+(?:it|the\s+model|this))?"
         ),
     ),
@@ -488,7 +497,7 @@ QUESTIONS = (
         r"(?:pipeline|tensor|data|expert|context)(?:\s+parallel(?:ism)?)?\s+(?:or|vs\.?|versus)\s+(?:pipeline|tensor|data|expert|context)"
         r"\s+parallel(?:ism)?(?:\s+across\s+nodes)?",
         rf"(?:do|does|should|would|will)\s+(?:{_WE}|it)\s+(?:need|want|require|have)\s+(?:to\s+use\s+)?(?:any\s+)?{_AXIS}(?!\s*[=\d])",
-        rf"(?:any|is)\s+{_AXIS}\s+(?:needed|necessary|required)",
+        rf"(?:(?:any|is)\s+)?{_AXIS}\s+(?:needed|necessary|required)",
         rf"(?:(?:should|shall)\s+(?:i|we)\s+(?:use|pick|go\s+(?:for|with))\s+)?(?!{_SHARDED}\s+(?:or|vs\.?|versus)\s+{_SHARDED}){_AXIS}(?:\s+across\s+nodes)?\s+(?:or|vs\.?|versus)"
         rf"\s+{_AXIS}(?!\s*[=\d])",
     ),
@@ -523,6 +532,7 @@ QUESTIONS = (
         r"how\s+many\s+tokens(?=\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))",
         r"how\s+many\s+tokens\s+(?:fit|go\s+through|get\s+done)",
         r"how\s+many\s+(?:tokens|steps|updates|iterations)\s*(?:/|per|an?|each)\s*(?:second|hour|day|week|month)",
+        r"how\s+long\s+(?:is|does|would|will)\s+(?:an?|one|each|the)\s+(?:step|iteration|epoch)(?:\s+(?:take|be|last))?",
         r"(?:the\s+)?(?:co2|carbon|emissions?)(?:\s+(?:footprint|emissions?))?",
         rf"how\s+many\s+tokens\s+(?:do|can|could|will|would)\s+{_WE}\s+(?:get|process|see|push|manage|fit|afford|buy|pay\s+for"
         r"|finish|crunch|burn|squeeze)(?:\s+(?:through|in|done|out))*",
@@ -576,6 +586,7 @@ QUESTIONS = (
         r"what\s+(?:does|would|will)\s+(?:that|this|it)\s+(?:do|change|mean)(?:\s+(?:to|for))?",
         r"what(?:'?s|\s+is|\s+will|\s+would)\s+(?:be\s+)?(?:the\s+|my\s+|our\s+)?(?:main\s+)?bottleneck\s+(?:going\s+to\s+be|be)",
         r"(?:or\s+)?(?:comm(?:s|unication)?|compute|memory|network|bandwidth|latency|io|i/o)[\s-]bound",
+        r"(?:what|which)\s+(?:share|fraction|part|percentage|percent)\s+of\s+(?:the\s+|our\s+)?(?:total\s+)?(?:cost|bill|price|budget)s?",
         r"\$+(?=\s*(?:$|[;,?.&/]|and\b))",
         _RESULT,
         rf"(?:what(?:'?s|\s+(?:is|are|was|were|would\s+be|will\s+be))|tell\s+me|give\s+me|estimate)\s+(?:the\s+|my\s+|our\s+|its\s+)?{_RESULT}",
