@@ -15,9 +15,10 @@ _NOUN = (
     r"|(?:sequences?|context|ctx|seq)(?:\s+len(?:gth)?)?|batch(?:\s+size)?|tok(?:en)?s?"
     r"|param(?:eter)?s|(?:of\s+)?(?:mfu|goodput)|over-?subscri\w+|taper\w*)"
 )
+_GIGABITS = r"\s?g(?:b(?:it)?(?:/s|ps))?(?:\s+(?:ib|infini-?band|roce(?:\s?v2)?|ethernet))?"
 # what may stand behind a number
 _UNIT = (
-    rf"(?:{_A_PRICE}\b|[\s-]?(?:{_SPAN}|gbe)\b|[\s-]?[x×]?\s?(?:{_NOUN}\b"
+    rf"(?:{_A_PRICE}\b|{_GIGABITS}\b|[\s-]?(?:{_SPAN}|gbe)\b|[\s-]?[x×]?\s?(?:{_NOUN}\b"
     rf"|{ACCELERATOR}(?:\s+{GROUP}\b)?))"
 )
 # what may stand before it
@@ -51,6 +52,7 @@ _JOINT = re.compile(
 _ARROW = re.compile(r"\s*(?:->|=>|→)\s*")
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _VERSUS = re.compile(r"\b(?:vs|versus|or)\b", re.IGNORECASE)
+_RATE = re.compile(_GIGABITS, re.IGNORECASE)
 _TOKENS = re.compile(r"tok|param", re.IGNORECASE)
 _PRICE = re.compile(_A_PRICE, re.IGNORECASE)
 _TRIES = re.compile(r"\b(?:sweep|scan|vary|try|compare|test)\b", re.IGNORECASE)
@@ -72,6 +74,9 @@ _FROM = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(rf"(?:^|[.;?!])(?!\s*why\b)[^.;?!]*\b(?:{_CHANGE})\b[^.;?!]*$", re.IGNORECASE)
+# a value that changes in the run, and a run that goes on: neither is compared
+_GROWS = re.compile(r"\s+(?:during|throughout|gradually|linearly|over\s+the)\b", re.IGNORECASE)
+_GOES_ON = re.compile(r"\b(?:tak|bring|train|continu|push)\w*\b[^.;?!]*$", re.IGNORECASE)
 MOST_AN_HOUR = 100.0  # [USD]: what is less and has no unit is the price of an hour
 
 
@@ -112,7 +117,7 @@ def said_of_each(text: str, comparing: bool) -> str:
         elif _AND.fullmatch(between) and not _TOKENS.search(two.unit):
             if comparing:
                 edits += _joined(text, found, i)
-            elif _PRICE.fullmatch(two.unit) and _VERSUS.search(text, 0, one.start):
+            elif _are_prices(one, two) and _VERSUS.search(text, 0, one.start):
                 joint = f" versus {_by(text, one)} "  # respectively
                 edits += [_Edit(one.end, two.start, joint), *_of_both(one, two)]
         elif _TO.fullmatch(between):
@@ -185,6 +190,13 @@ def _joined(text: str, found: list[_Quantity], i: int) -> list[_Edit]:
     return edits
 
 
+def _are_prices(one: _Quantity, two: _Quantity) -> bool:
+    """Whether two numbers are prices of an hour: of a unit that says so, or so few dollars."""
+    few = max(one.value, two.value) < MOST_AN_HOUR and not one.scale + two.scale
+    bare = not one.unit + two.unit
+    return _PRICE.fullmatch(two.unit) is not None or bool(one.sign and two.sign and few and bare)
+
+
 _SPANS = re.compile(_SPAN, re.IGNORECASE)
 
 
@@ -216,6 +228,10 @@ def _of_both(one: _Quantity, two: _Quantity) -> list[_Edit]:
 def _from_to(text: str, one: _Quantity, two: _Quantity) -> list[_Edit]:
     """From one value to another, where a verb says that something changes: both are compared. A
     range without such a verb stays one. Some dollars are those of an hour."""
+    if _RATE.fullmatch(two.unit) or _GROWS.match(text, two.end):
+        return []
+    if _TOKENS.search(two.unit) and _GOES_ON.search(text, 0, one.start):
+        return []
     begin = _FROM.search(text, 0, one.start)
     if begin is None or not (begin["of"] or _CHANGES.search(text, 0, one.start)):
         return []

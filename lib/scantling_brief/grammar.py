@@ -292,6 +292,10 @@ _LACKS = re.compile(
     re.IGNORECASE,
 )
 _RACK = re.compile(r"\bnvlink[\s-]?(72|36)\b", re.IGNORECASE)
+_TPU_OR = re.compile(
+    r"(\bTPU[\s-]?v\d\w*\s+(?:or|vs\.?|versus|against|instead\s+of|than)\s+)(?=v\d[a-z]?\b)",
+    re.IGNORECASE,
+)
 _WEEKEND = re.compile(r"\b(?:an?|the|one|1|this|next)\s+weekend\b", re.IGNORECASE)
 _HALF = re.compile(
     r"\bhalf\s+an?\s+(year|month|week|day|quarter|trillion|billion|million)\b", re.IGNORECASE
@@ -321,6 +325,7 @@ def normalised(text: str) -> str:
         lambda form: form[0] if form["named"] else f"{form['chip']} {form[0]}", text
     )
     text = _JOINED.sub(r"\1 ", text)
+    text = _TPU_OR.sub(r"\1TPU ", text)
     text = _WEEKEND.sub("2 days", text)
     text = _OPTION.sub(r" or ", _FIRST_OPTION.sub("", text))
     text = _HALF.sub(lambda half: _HALVES.get(half[1].lower(), f"0.5 {half[1]}"), text)

@@ -410,10 +410,10 @@ class Notes:
         return True
 
     def other_word(self, value: str, words: str) -> bool:
-        """Take a word as another form of the chip, or another value of the field that was set last;
-        False where it is none."""
+        """Take a word as another form or memory of the chip, or another value of the field that was
+        set last; False where it is none."""
         chip = self.facts.get("accelerator")
-        if isinstance(chip, Chip) and (other := chip.of_form(value)) is not None:
+        if isinstance(chip, Chip) and (other := chip.of_word(value)) is not None:
             self.either.append(Either("accelerator", other, words))
             return True
         old = self.fields.get(self.last)

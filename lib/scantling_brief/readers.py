@@ -33,12 +33,16 @@ class Chip(NamedTuple):
         """Whether the other is of another kind; a rack alone may be one of either."""
         return self.family != other.family and not {self.family, other.family} & RACKS.keys()
 
-    def of_form(self, form: str) -> "Chip | None":
-        """The same chip in the other form that a word names; None where it names none."""
-        form = form.replace("-", "")
-        if self.form is None or not _FORM.fullmatch(form) or form == self.form:
-            return None
-        return self._replace(form=form, text=f"{self.family} {form}")
+    def of_word(self, word: str) -> "Chip | None":
+        """The same chip in the other form, or with the other memory, that a word names; None where
+        it names none."""
+        form = word.replace("-", "")
+        if self.form is not None and _FORM.fullmatch(form) and form != self.form:
+            return self._replace(form=form, text=f"{self.family} {form}")
+        memory = re.fullmatch(r"(\d+)gb?", form)
+        if memory and self.memory_gb not in (None, int(memory[1])):
+            return self._replace(memory_gb=int(memory[1]), text=f"{self.family} {word}")
+        return None
 
     def joined(self, other: "Chip") -> "Chip | None":
         """The same chip with what either says of memory and form; None where they differ."""

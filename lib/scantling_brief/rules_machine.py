@@ -570,6 +570,7 @@ MACHINE = (
     ),
     *sets(
         {"cluster.nics_per_node": whole("n"), "fabric": prefixed("ib-")},
+        r"(?P<v>[ehnx]dr)(?:[\s-]?(?:100|200|400|800)g?)?\s*[x×*]\s*(?P<n>\d{1,2})(?P<n_s>)(?:\s*(?:per|/|a|in\s+each)\s*(?:node|host|server))",
         r"(?P<n>\d+)(?P<n_s>)\s*[x×]?\s*(?:(?:ib|infiniband|mellanox)\s+)?(?P<v>[ehnx]dr)\s+"
         r"(?:(?:ib|infiniband)\s+)?(?:nics?|ports|hcas?|rails|links)"
         r"(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",

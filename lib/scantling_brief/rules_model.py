@@ -66,6 +66,7 @@ _SO_FAR = (
     r"(?:(?:is|are|was|were|we|it|i|now|have|has|already|currently|crash\w*|stopp\w*|died|hung|paus\w*|resum\w*|done|did|trained|through|from"
     r"|at|after|past|only|for|on|finished)\s+)+"
 )
+_NO_MAKER = r"(?:switch|step)\s+(?:from|to|back|over|off|on|by|in|is|at)\b"  # words of their own
 _LAW_ALONE = r"chinchilla(?=\s*(?:[.,;?!)]|$))"  # the law, where no size follows
 MODEL = (
     *sets(
@@ -80,7 +81,7 @@ MODEL = (
         {"alike": written_of("like")},
         r"(?P<like>(?!llama|gpt)[a-z][a-z0-9.]*\d[a-z0-9.]*)-(?:like|style|type|esque)(?:\s+(?:model|moe|llm|architecture))?",
     ),
-    *sets({"maker": written}, rf"(?!{_LAW_ALONE}){MAKER}"),
+    *sets({"maker": written}, rf"(?!{_LAW_ALONE}|{_NO_MAKER}){MAKER}"),
     *sets(
         {"maker": written_of("maker"), "model.size": number("v")},
         rf"(?P<maker>{MAKER})[\s-]*(?P<v>\d+(?:\.\d+)?)[\s-]?(?P<v_s>b|bn|t|tn|m|billion|trillion)",

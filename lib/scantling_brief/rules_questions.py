@@ -302,7 +302,7 @@ QUESTIONS = (
         (
             r"(?:how\s+many(?:\s+(?:de|of|more|such))?|(?:the\s+)?(?:minimum|fewest|least|smallest)(?:\s+(?:number"
             rf"|amount)\s+of)?)\s+(?:{ACCELERATOR}|{DEVICE_NOUN}"
-            rf"|{GROUP})(?:\s+{DEVICE_NOUN})?(?:\s+(?:do|would|will|should|are|is)\s+(?:i|we"
+            rf"|{GROUP})(?:\s+{DEVICE_NOUN})?(?![\s-]*(?:hours?|hrs)\b)(?:\s+(?:do|would|will|should|are|is)\s+(?:i|we"
             r"|one|you|it)?(?:\s*(?:need(?:ed)?|require[d]?|take|have))?)?(?:\s+(?:needed"
             r"|required))?"
         ),
@@ -319,6 +319,11 @@ QUESTIONS = (
         rf"(?:what|which|how\s+(?:big|large)(?:\s+(?:should|must|would|will|does|do|need))?)(?:\s+(?:of\s+)?(?:an?|the|our|my))?{_MODIFIERS}"
         r"\s+(?:cluster(?:\s+size)?|machine|fleet|size\s+(?:of\s+)?cluster|number\s+of\s+(?:gpus|nodes))"
         r"(?:\s+(?:do|would|should|will|must)\s+(?:i|we)(?:\s+(?:need|want|use|rent|buy))?|\s+(?:have\s+to\s+|need\s+to\s+)?be)?",
+        fields={"accelerator": accelerator},
+    ),
+    *topic(
+        Topic.DESIGN,
+        rf"how\s+many\s+(?:{ACCELERATOR}|{DEVICE_NOUN})[\s-]*(?:hours|hrs)",
         fields={"accelerator": accelerator},
     ),
     *topic(
@@ -530,6 +535,8 @@ QUESTIONS = (
     *topic(
         Topic.DESIGN,
         r"how\s+many\s+tokens(?=\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))",
+        r"(?:max(?:imum)?|most)\s+(?:number\s+of\s+)?tokens(?=\s+(?:in|within|on|for|with|by)\b)",
+        r"(?:any|is\s+there\s+an?)\s+(?:(?:network|memory|compute|comm\w*|io|storage)\s+)?bottlenecks?",
         r"how\s+many\s+tokens\s+(?:fit|go\s+through|get\s+done)",
         r"how\s+many\s+(?:tokens|steps|updates|iterations)\s*(?:/|per|an?|each)\s*(?:second|hour|day|week|month)",
         r"how\s+long\s+(?:is|does|would|will)\s+(?:an?|one|each|the)\s+(?:step|iteration|epoch)(?:\s+(?:take|be|last))?",
@@ -593,7 +600,7 @@ QUESTIONS = (
         r"what\s+(?:can|could|should|do)\s+(?:i|we)\s+expect(?:\s+(?:from|of|with|on))?",
         rf"(?:what|which)\s+{_RESULT}(?:\s+(?:should|can|could|do|will|would|to)(?:\s+(?:i|we|it|expect|get|see|reach))*)?",
         rf"how\s+(?:much|many|high|big|large|long)\s+(?:is|are|would\s+be|will\s+be)\s+(?:the\s+|my\s+|our\s+|its\s+)?{_RESULT}",
-        r"fits?(?=\s+(?:on|in|into|for)\b|\s*[?.,!]|\s*$)",
+        r"fits?(?=\s+(?:on|in|into|for|with|without|at)\b|\s*[?.,!]|\s*$)",
         (
             r"when\s+(?:is|will|would|can|could|are)\s+(?:it|we|i|this|the\s+\w+)\s+(?:be\s+)?(?:done"
             r"|finish(?:ed)?|ready|complete)"
