@@ -307,6 +307,31 @@ def test_the_winner_keeps_headroom_and_a_share_of_long_windows_is_no_record():
     assert code.verdict == "constraint-missed" and "dense bf16 peak" in code.mfu_denominator
 
 
+def test_a_machine_that_comes_in_parts_is_said():
+    """Half of the devices a year after the others: the run on all of them is no answer to a
+    deadline of four months that counts from the first."""
+    whole = Design.from_text(
+        "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 512}\n"
+        "job: {tokens: 2e12, seq_len: 8192, global_batch: 512}\n"
+    )
+    likely = assess(whole).likely.days
+
+    def after(days, first=0.0, **constraints):
+        halves = [{"day": first, "devices": 256}, {"day": days, "devices": 256}]
+        return assess(whole.change({"cluster.delivery": halves, **constraints}))
+
+    late = after(365.0, **{"constraints.deadline_days": 120.0})
+    assert late.verdict == "not-checked" and "deadline 120 days" in late.reasons[0].text
+    assert any(line.startswith("delivery: 256 of 512") for line in limits(late))
+    assert after(365.0, **{"constraints.deadline_days": 366 + likely}).verdict == "feasible"
+    assert after(365.0, **{"constraints.deadline_days": likely / 2}).verdict == "constraint-missed"
+    confirmed = late.design.change({"confirm": ["cluster.delivery"]})
+    assert assess(confirmed).verdict == "feasible"
+    at_once = after(365.0, 365.0, **{"constraints.deadline_days": 120.0})
+    assert at_once.verdict == "feasible"
+    assert not any(line.startswith("delivery") for line in limits(at_once))
+
+
 def test_idle_devices_are_said_and_racks_are_whole():
     """A batch of 60 keeps 60 of 64 devices at work: the others are paid for and do not fail the
     job; NVL72 racks run 64 of 72, or are bought whole."""

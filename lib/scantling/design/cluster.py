@@ -137,6 +137,12 @@ class Cluster:
         power = 1 << (self.unit.bit_length() - 1)
         return power if self.devices % self.unit and not self.devices % power else self.unit
 
+    @property
+    def handed_over_in_days(self) -> float:
+        """Days from the first part of the machine to the last; 0 where all comes at once."""
+        days = [part.day for part in self.delivery]
+        return max(days, default=0.0) - min(days, default=0.0)
+
     def whole(self, devices: float) -> int:
         """About so many devices, in whole units of them, at least one."""
         return max(round(devices / self.unit), 1) * self.unit

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..base.files import table_rows
 from ..base.records import record
-from ..base.show import number, percent, seconds, share, size
+from ..base.show import days, number, percent, seconds, share, size
 from ..base.units import DAY_S, YEAR_S
 from ..catalogue.load import filled
 from ..catalogue.words import Offload
@@ -59,6 +59,7 @@ def unchecked(assessment: Assessment) -> list[Reason]:
     out of range that nobody confirmed."""
     stated = assessment.resolved.constraints.stated()
     reasons = [Reason("not-checked", q.field, q.text) for q in questions(assessment.resolved)]
+    reasons += _parts_too_late(assessment)
     for row in CONSTRAINTS.values():
         if row.field in stated and row.computed and value_of(assessment, row) is None:
             limit = row.shown(stated[row.field])
@@ -68,6 +69,26 @@ def unchecked(assessment: Assessment) -> list[Reason]:
             )
             reasons.append(Reason("not-checked", row.field, text))
     return reasons
+
+
+def _parts_too_late(assessment: Assessment) -> list[Reason]:
+    """A deadline that the whole machine keeps, and would not keep if it waited for its last part;
+    none where the design confirms that it counts from that day."""
+    field = "cluster.delivery"
+    deadline = assessment.resolved.constraints.deadline_days
+    waits = assessment.resolved.cluster.handed_over_in_days
+    if deadline is None or not waits or assessment.likely.days is None:
+        return []
+    if field in (assessment.design.confirm or ()):
+        return []
+    if not assessment.likely.days <= deadline < waits + assessment.likely.days:
+        return []
+    text = (
+        f"not checked: deadline {days(deadline)}: the whole machine takes "
+        f"{days(assessment.likely.days)}, and its last part comes {days(waits)} after the first. "
+        f"If it counts from the last part, write confirm: [{field}]"
+    )
+    return [Reason("not-checked", field, text)]
 
 
 def _missing(assessment: Assessment, row: Constraint) -> str:

@@ -75,6 +75,7 @@ def binding(assessment: Assessment, advice: bool = True) -> list[Limit]:
     lines += [Limit("devices", text) for text in idle(assessment, advice)]
     rules: tuple[tuple[LimitKind, Callable[[Assessment], Iterable[str]]], ...] = (
         ("devices", racks),
+        ("devices", in_parts),
         ("failures", stopped),
         ("risks", disturbed),
         ("headroom", tight),
@@ -301,6 +302,19 @@ def racks(assessment: Assessment) -> Iterator[str]:
         yield (
             f"racks: {have // used:,} racks of {rack}, {used} of each at work and "
             f"{(rack - used) // node} trays of {node} spare"
+        )
+
+
+def in_parts(assessment: Assessment) -> Iterator[str]:
+    """A line where the machine comes in parts: what days and dollars are those of."""
+    cluster = assessment.resolved.cluster
+    waits = cluster.handed_over_in_days
+    if waits and assessment.days is not None:
+        first = cluster.delivery[0]
+        yield (
+            f"delivery: {first.devices:,} of {cluster.devices:,} devices come first, the last "
+            f"{days(waits)} after them; days, dollars and deadline are those of the whole machine, "
+            "and the site's calendar counts from the first part"
         )
 
 
