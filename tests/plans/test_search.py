@@ -279,6 +279,29 @@ def test_more_of_anything_never_hurts(model, chip, nodes, batch, seq, faster):
         assert more.best() is not None
 
 
+@pytest.mark.parametrize(
+    ("model", "chip", "devices", "batch", "busy"),
+    [
+        ("llama-3.1-70b", "mi300x", 152, 512, {"tp": 1, "cp": 2, "pp": 19, "dp": 4}),
+        ("gpt-3-175b", "gb200-nvl72", 216, 512, {"tp": 4, "pp": 27, "dp": 2}),
+    ],
+)
+def test_no_plan_is_taken_to_keep_the_last_devices_busy(model, chip, devices, batch, busy):
+    """Nineteen or twenty-seven stages put the last devices to work for no more speed, and leave
+    none to stand in for one that fails."""
+    d = Design.from_data(
+        {
+            "model": model,
+            "cluster": {"accelerator": chip, "devices": devices},
+            "job": {"tokens": 2e12, "seq_len": 8192, "global_batch": batch},
+        }
+    )
+    free = assess(d)
+    pinned = assess(d.change({f"plan.{name}": value for name, value in busy.items()}))
+    assert free.devices_used < pinned.devices_used == devices
+    assert free.likely.days <= pinned.likely.days
+
+
 def test_a_two_way_pipeline_is_as_deep_as_the_devices_allow():
     """DualPipe takes an even number of stages (DeepSeek-V3, section 3.2.1). 2 x 64 ranks a stage:
     2,824 devices have room for 22 stages, 3,000 for 23 and so for 22 too."""

@@ -136,8 +136,16 @@ class Search:
         away = self.sent_away(rows) + self.run_by_none(rows)
         rows = rows[away == away.min()]
         rows = rows[self.step_s[rows] <= (1 + TIE) * self.step_s[rows].min()]
-        keys = complexity(take(self.plan, rows), self.situation)
+        keys = complexity(take(self.plan, rows), self.situation, self.idle_for_nothing(rows))
         return int(rows[np.lexsort((self.step_s[rows], *reversed(keys)))[0]])
+
+    def idle_for_nothing(self, rows: Array) -> Array:
+        """Where devices stand idle and one of the plans that put all to work is faster. Idle ones
+        of a plan that is as fast are spares. bool"""
+        used = np.broadcast_to(devices(take(self.plan, rows)), len(rows))
+        idle = used < self.situation.resolved.cluster.devices
+        step_s = self.step_s[rows]
+        return np.asarray(idle & (step_s > np.min(step_s[~idle], initial=np.inf)))
 
     def sent_away(self, rows: Array) -> Array:
         """How far state goes in some plans: 0 it stays on the device, 1 moments and gradients go to
@@ -498,11 +506,11 @@ def roomy_bytes(situation: Situation, plan: Plan) -> Column:
     return most_bytes(situation.usable_bytes, allowed, spread_of(situation, plan))
 
 
-def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
+def complexity(plan: Plan, situation: Situation, idle: Array) -> tuple[Array, ...]:
     """Keys by which one plan is simpler than another, the weightiest first: a schedule that is
-    neither everyday's nor the stack's own, devices that stand idle, axes in use, a sharding that is
-    not the stack's own, chunks that layers do not divide into, modules that are not the stack's own
-    list, recompute of a part of the layers, recompute at all. [n] each"""
+    neither everyday's nor the stack's own, devices that stand idle for nothing, axes in use, a
+    sharding that is not the stack's own, chunks that layers do not divide into, modules that are
+    not the stack's own list, recompute of a part of the layers, recompute at all. [n] each"""
 
     def at(name: str) -> Array:
         return column_of(plan, name)
@@ -510,13 +518,12 @@ def complexity(plan: Plan, situation: Situation) -> tuple[Array, ...]:
     axes = sum(at(name) > 1 for name in ("tp", "cp", "pp", "vpp", "ep"))
     everyday = (*EVERYDAY, *([situation.stack.schedule] if situation.stack.schedule else []))
     unusual = ~among(at("schedule"), [SCHEDULES[name].code for name in everyday])
-    idle = devices(plan) < situation.resolved.cluster.devices
     usual = SHARDINGS.index(situation.stack.sharding)
     layers = situation.resolved.model.layers
     parts = at("pp") * at("vpp")
     return (
         unusual & (at("pp") > 1),
-        np.broadcast_to(idle, unusual.shape),
+        idle,
         np.asarray(axes),
         (at("sharding") != usual) & (at("dp") * at("cp") > 1),
         (layers % parts != 0) & ((layers + 2) % parts != 0),
