@@ -86,8 +86,10 @@ _SPARSE = re.compile(r"\b(?:moe|experts?|sparse|active|deepseek|mixtral)\b", re.
 def _active_beside(notes: Notes, active: float) -> None:
     """A smaller size behind a stroke is that of the active parameters, of a mixture of experts:
     671B/37B; else it is of another model."""
-    words = notes.words["active_beside"]
-    if active < notes.fields["model.size"] and _SPARSE.search(notes.text):
+    words, size = notes.words["active_beside"], notes.fields.get("model.size")
+    if size is None:
+        return  # given twice, which is asked about
+    if active < size and _SPARSE.search(notes.text):
         notes.set("model.active", active, words)
     else:
         notes.leave_open("model.size", "which of the two is planned?", ("model.size",))
