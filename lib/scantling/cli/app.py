@@ -25,7 +25,7 @@ from ..base.console import tell
 from ..base.errors import CatalogueError, DesignError, closest, plain
 
 WRONG = 2
-OBJECTS = 100_000  # new ones before garbage is looked for: modules and records live to the end
+OBJECTS = 500_000  # new ones before garbage is looked for: modules and records live to the end
 # commands of the core by name: the module of this package that has each, imported when it is called
 CORE = {
     "design": "design",
