@@ -53,6 +53,7 @@ def config(overrides: list[str]) -> Any:
         cfg.optimizer.exp_avg_dtype = cfg.optimizer.exp_avg_sq_dtype = torch.bfloat16
     if (HERE / "quantization.yaml").exists():  # products that keep another format, by name
         cfg.model.quant_recipe = load_quantization_recipe(str(HERE / "quantization.yaml"))
+    cfg.model.tp_comm_overlap_cfg = None  # read at the start, and no field of a hybrid's provider
     if "model.tp_comm_overlap_cfg" in given:  # sizes of user buffers, by the framework's name
         sizes = getattr(comm_overlap, given["model.tp_comm_overlap_cfg"].strip("'"))
         cfg.model.tp_comm_overlap_cfg = {k: v for k, v in asdict(sizes).items() if v is not None}
