@@ -173,7 +173,7 @@ class Bench:
         self.codes[code] += 1
         said = re.sub(r"\r\d+ of \d+\n?", "", err.getvalue())
         read = "--json" in argv and "--help" not in argv
-        fault = fault or self._fault(code, out.getvalue(), said, read)
+        fault = fault or self._fault(code, out.getvalue(), said, read, " ".join(argv))
         if not fault and grown > LIMIT_KB:
             fault = f"{grown >> 10} MB"
         if not fault and kit.is_dir():
@@ -183,7 +183,7 @@ class Bench:
             print(f"\n{case}: {' '.join(argv)[:120]}: {fault}", flush=True)
         return code, out.getvalue()
 
-    def _fault(self, code, text: str, said: str, as_json: bool) -> str:
+    def _fault(self, code, text: str, said: str, as_json: bool, typed: str) -> str:
         if code not in (0, 2, 3, 4):
             return f"exit {code}"
         batch = re.fullmatch(r"[\w-]+: wrong: .*\n", said)  # a batch names the design of the line
@@ -196,8 +196,10 @@ class Bench:
             return _json_fault(text)
         # what `init` was told stands in its file, as a comment
         text = re.sub(r"^#.*$", "", text, flags=re.M)
-        found = NOT_FINITE.search(text)
-        return f"says {text[max(0, found.start() - 40) : found.end() + 9]!r}" if found else ""
+        for found in NOT_FINITE.finditer(text):
+            if text[found.start() : found.end() + 3] not in typed:  # else quoted back
+                return f"says {text[max(0, found.start() - 40) : found.end() + 9]!r}"
+        return ""
 
 
 def _json_fault(text: str) -> str:
