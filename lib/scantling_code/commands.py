@@ -177,7 +177,7 @@ def check(
             check_new(report, True, read)
             read.append(Path(report))
     bar = Bar(not as_json)
-    with bar.bar:
+    with bar.shown():
         results = check_paths(files, rules, jobs, bar)
     if junit:
         write_text(junit, reports.junit(results), force=True)

@@ -24,6 +24,11 @@ class Bar:
         self.bar.update(self.task, completed=done, total=of)
         return not self.stopped
 
+    def shown(self) -> contextlib.AbstractContextManager[object]:
+        """Inside, the bar is on the screen, where it is visible: one that is disabled ends with an
+        empty line under rich before 14.2."""
+        return self.bar if self.visible else contextlib.nullcontext()
+
     @contextlib.contextmanager
     def watching(self) -> Iterator[Self]:
         """Inside, an interrupt only asks the search to end."""
@@ -39,8 +44,7 @@ class Bar:
         except ValueError:  # not the main thread
             before = None
         try:
-            # a bar that is disabled ends with an empty line under rich before 14.2
-            with self.bar if self.visible else contextlib.nullcontext():
+            with self.shown():
                 yield self
         finally:
             if before is not None:
