@@ -80,7 +80,7 @@ def read_model(notes: Notes) -> None:
         fields["model.moe"] = True
 
 
-_SPARSE = re.compile(r"\b(?:moe|experts?|sparse|active|deepseek|mixtral)\b", re.IGNORECASE)
+_SPARSE = re.compile(r"\b(?:moe|experts?|sparse|active)\b", re.IGNORECASE)
 
 
 def _active_beside(notes: Notes, active: float) -> None:
