@@ -21,8 +21,7 @@ CLOUD_PLUGINS = {"tcpx": "GPUDirectTCPX_v7", "tcpxo": "FasTrak"}  # transport ->
 NCCL_GUIDE = "NCCL user guide, environment variables"
 RECORDER = "PyTorch, flight recorder (torch.distributed, ProcessGroupNCCL)"
 XLA_WHY = (
-    "collectives beside compute, in pieces that suit the network; each flag's reason is in "
-    "README.md"
+    "collectives beside compute, in pieces that suit the network; each flag's reason is in plan.md"
 )
 SHARP_WHY = (
     "the switches of this network reduce (SHARP); it needs the SHARP plugin on the library path "
@@ -172,7 +171,7 @@ BASE_VARIABLES: tuple[Setting, ...] = (
         on_tpus,
         "LIBTPU_INIT_ARGS",
         flags_line,
-        "collectives beside compute; each flag's reason is in README.md",
+        "collectives beside compute; each flag's reason is in plan.md",
         "xla_flags.py",
     ),
     *of(JAX, off_tpus, "XLA_FLAGS", flags_line, XLA_WHY, "xla_flags.py"),

@@ -59,6 +59,7 @@ class Install(NamedTuple):
 
     command: str
     remark: str = ""
+    chips: Lines = ()  # vendor stacks that it is for; of none: for all
 
 
 @record
@@ -80,7 +81,7 @@ class Knobs:
     micro_batch: str
     recompute: str
     offload: str
-    sharding: str
+    sharding: Mapping[str, str]  # of a plan -> what shards more than that
     spill: str  # what a plan that is too large is split into
 
 
@@ -125,7 +126,7 @@ class Framework:
     whole: str  # the file below RUN_DIR, as a glob, that is written last of a checkpoint
     domain: Mapping[str, Domain]  # field of a plan -> what it has words for; not there: all
     saves: Saves
-    install: tuple[Install, ...]
+    install: tuple[Install, ...]  # for one stack of a vendor: `installs`
     data: str  # what DATA is
     log: str  # where loss, norm and throughput appear
     profile: str  # how to take one; its memory after "Memory: "
@@ -167,6 +168,10 @@ class Framework:
     space: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     adjust: Callable[[Pins, LaunchPlan, set[str]], Pins] = same_pins  # pins of a nearest plan
     builds: Callable[[Model], Model] = same_model  # the model in place of one it cannot build
+
+    def installs(self, chip: str) -> list[Install]:
+        """What is installed for devices of a vendor's stack."""
+        return [one for one in self.install if not one.chips or chip in one.chips]
 
     @property
     def offers(self) -> dict[str, tuple[Any, ...]]:

@@ -2,6 +2,7 @@
 lines, Kubernetes names, comments."""
 
 import shlex
+from ast import literal_eval
 from json import dumps
 from re import sub
 from typing import Any
@@ -28,8 +29,11 @@ def hydra(value: Any) -> str:
 
 
 def py(value: Any) -> str:
-    """A Python literal in ASCII."""
-    return ascii(value)
+    """A Python literal in ASCII, which reads back as the value."""
+    text = ascii(value)
+    if literal_eval(text) != value:
+        raise ValueError(f"{text} does not read back")
+    return text
 
 
 def comment(value: Any, width: int = 160) -> str:

@@ -66,13 +66,14 @@ def to_install(launch: LaunchPlan) -> list[str]:
     framework = launch.framework
     where = install_place(launch)
     out = []
-    for command, remark in framework.install:
+    for command, remark, _ in framework.installs(launch.chip):
         out.append(f"{where}`{command}`" + (f" ({remark})" if remark else ""))
     if launch.chip == "amd":
         builds = " is the ROCm build"
         if framework.transformer_engine:
             builds = " and Transformer Engine are AMD's builds"
-        out.append(f"torch{builds}, from AMD's image or index; the plain packages are for CUDA.")
+        name = "jax" if framework.runtime == "jax" else "torch"
+        out.append(f"{name}{builds}, from AMD's image or index; the plain packages are for CUDA.")
     if framework.without_transformer_engine and not launch.kin.transformer_engine:
         out.append(framework.without_transformer_engine)
     if framework.has_trainer:

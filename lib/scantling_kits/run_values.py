@@ -96,7 +96,7 @@ def training(launch: LaunchPlan, lr: float) -> Train:
         grad_accum=p.grad_accum,
         recompute=p.recompute,
         recompute_layers=p.recompute_layers,
-        eager=launch.does.eager_tp,
+        eager=bool(launch.does.eager_tp > 0),
         precision=job.precision,
         global_batch=job.global_batch,
         seq_len=job.seq_len,

@@ -3,6 +3,7 @@ layers on one machine, with or without accelerators."""
 
 from typing import Any
 
+from scantling.catalogue.families import family
 from scantling.catalogue.models.shape import Model
 from scantling.design.design import Design
 from scantling.verdict.assess import assess
@@ -142,8 +143,10 @@ def short_run(framework: Framework) -> tuple[str, str]:
 def readme(assessment: Assessment, framework: Framework) -> str:
     """README.md of a smoke test."""
     first, again = short_run(framework)
+    chip = family(assessment.resolved.cluster.accelerator.family)
     return render(
         "smoke.md.j2",
+        installs=framework.installs(chip.vendor_stack),
         name=assessment.resolved.name,
         framework=framework,
         ranks=RANKS,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from scantling.base.records import record
 from scantling.base.show import gigabytes, span
-from scantling.catalogue.words import Precision, Recompute, Sharding
+from scantling.catalogue.words import Precision, Recompute
 
 from .launch_plan import LaunchPlan, known
 from .values import Traffic
@@ -115,8 +115,8 @@ def memory_steps(launch: LaunchPlan) -> Iterator[str]:
     if p.recompute != Recompute.FULL:
         yield f"recompute more ({knobs.recompute}, {p.recompute} now)"
     yield f"split further ({knobs.spill})"
-    if p.sharding in (Sharding.NONE, Sharding.ZERO1, Sharding.ZERO2) and p.pp == 1:
-        yield f"shard more ({knobs.sharding}, {p.sharding} now)"
+    if p.sharding in knobs.sharding and p.pp == 1 and p.dp * p.cp > 1:
+        yield f"shard more ({knobs.sharding[p.sharding]}, {p.sharding} now)"
     yield f"offload last ({knobs.offload})"
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple, TypedDict
 
-from scantling.base.columns import Column
 from scantling.base.records import record
 from scantling.catalogue.words import MEMORY_PARTS
 from scantling.plans.plan_names import PlanRow
@@ -175,7 +174,7 @@ class Train(TypedDict):
     grad_accum: int
     recompute: str
     recompute_layers: int
-    eager: Column  # 1 where blocks run uncompiled
+    eager: bool  # blocks run uncompiled
     precision: str
     global_batch: int
     seq_len: int

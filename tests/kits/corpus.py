@@ -130,6 +130,7 @@ PLANS = {
         plan=dict(tp=1, pp=1, sharding="zero2", micro_batch=2), job=dict(global_batch=128)
     ),
     "zero3": spec(plan=dict(tp=1, pp=1, sharding="zero3")),
+    "zero3-uncompiled": spec(plan=dict(tp=1, pp=1, sharding="zero3", compile=False)),
     "zero3-accumulated": spec(plan=dict(tp=1, pp=1, sharding="zero3", micro_batch=1)),
     "hsdp": spec(plan=dict(tp=1, pp=1, sharding="hsdp", shard_group=16)),
     "zero3-full": spec(plan=dict(tp=1, pp=1, sharding="zero3", recompute="full", micro_batch=4)),
@@ -303,7 +304,9 @@ def replicas():
     out = {}
     for name, data in PLANS.items():
         model = SMALL if name != "tied" else SMALL | dict(tied_embeddings=True)
-        keep = {k: v for k, v in data["plan"].items() if k in ("micro_batch", "recompute")}
+        keep = {
+            k: v for k, v in data["plan"].items() if k in ("micro_batch", "recompute", "compile")
+        }
         precision = data["job"].get("precision")
         job = {
             k: v

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import os
 import re
 import shlex
@@ -14,6 +15,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -23,7 +25,7 @@ from scantling.cli.app import main
 from scantling_kits import FRAMEWORKS, ON, Inexpressible, framework, kits, write
 from scantling_kits.expressible import express
 from scantling_kits.pages import kit as kit_of
-from scantling_kits.quote import slug
+from scantling_kits.quote import py, slug
 from scantling_kits.rank_state import state_bytes
 
 ROOT = Path(__file__).parents[2]
@@ -749,6 +751,44 @@ def test_own_trainers_compile_where_the_step_counts_on_it(to):
         trainer = next(text for name, text in kit.items() if name.startswith("train_"))
         assert "prepare(model.blocks" in trainer
         assert "F.grouped_mm" in kit["model.py"]
+
+
+@pytest.mark.parametrize(("to", "sharding"), [("fsdp", "zero3"), ("ddp", "none")])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_trainer_reads_the_plan_that_plan_json_holds(to, sharding, compiled):
+    """A value that is no literal of Python ends the program at its first line."""
+    plan = dict(tp=1, pp=1, sharding=sharding, compile=compiled)
+    kit = kits(assess(design(spec(model=SMALL, plan=plan))), to)
+    held = json.loads(kit["plan.json"])
+    read = {
+        line.targets[0].id: line.value
+        for line in ast.parse(kit[FILE[to]]).body
+        if isinstance(line, ast.Assign)
+    }
+    assert ast.literal_eval(read["PLAN"]) == held["train"]
+    assert held["shape"].items() <= ast.literal_eval(read["MODEL"]).items()
+
+
+@pytest.mark.parametrize("value", [np.array(1.0), np.float64(2.0), {"a": [math.inf]}, math.nan])
+def test_no_value_is_written_that_python_does_not_read_back(value):
+    with pytest.raises(ValueError):
+        py(value)
+
+
+@pytest.mark.parametrize(
+    ("chip", "line", "others"),
+    [
+        ("h100-sxm", '"maxtext[cuda12]==0.2.5"', "tpu]"),
+        ("tpu-v5p", '"maxtext[tpu]==0.2.5"', "cuda12"),
+        ("mi300x", "jax is the ROCm build", "cuda12"),
+    ],
+)
+def test_maxtext_is_installed_for_its_devices(chip, line, others):
+    """Extras of maxtext 0.2.5: cuda12, tpu, docs, runner, tpu-post-train."""
+    data = spec(model=SMALL, cluster=dict(accelerator=chip, devices_per_node=4), devices=16)
+    page = kits(assess(design(data, name="x")), "maxtext")["README.md"]
+    assert line in page and others not in page
+    assert "reason is in README" not in "".join(kits(assess(design(data)), "maxtext").values())
 
 
 def test_a_kit_sets_what_the_recipe_of_its_release_sets():

@@ -122,6 +122,22 @@ def test_room_for_all_copies_that_are_kept(launch, node):
     assert other[0] == 0
 
 
+def test_no_start_waits_for_the_sum_of_a_million_files(launch, node):
+    """16,384 ranks write 32,768 files a copy: 33 copies take `du` longer than a start may."""
+    asked = []
+    for du in ("sleep 30", "echo 1000000000 run", "echo 4 run"):  # kB
+        code, _, said = node(
+            kit(launch),
+            "preflight.sh",
+            GOOD | {"du": du, "df": "echo head; echo disk 9 9 1000000 9% /"},
+            **dict(PER_NODE="8", ROOM_GB="1000", SUM_S="1"),
+        )
+        asked.append((code, "not summed up" in said))
+    assert asked == [(0, True), (0, False), (3, False)]
+    full = GOOD | {"du": "exit 9", "df": "echo head; echo disk 9 9 1000000000 9% /"}
+    assert node(kit(launch), "preflight.sh", full, PER_NODE="8", ROOM_GB="1000")[::2] == (0, "")
+
+
 @pytest.mark.parametrize(("bus", "passes"), [(480, True), (1, False)])
 def test_nccl_has_to_reach_what_the_step_counts_on(launch, node, bus, passes):
     """all_reduce_perf of nccl-tests ends with `# Avg bus bandwidth    : 353.2`."""

@@ -86,3 +86,25 @@ def test_what_makes_room_is_named_the_cheapest_first(dense):
     whole = replace(dense, plan=replace(dense.plan, recompute="full", micro_batch=1))
     text = next(t.text for t in troubles(whole) if t.name == "Out of memory")
     assert "recompute more" not in text and "halve the micro-batch" not in text
+
+
+@pytest.mark.parametrize(
+    ("to", "sharding", "knob"),
+    [
+        ("megatron", "none", "--use-distributed-optimizer"),
+        ("megatron", "zero1", "--use-megatron-fsdp"),
+        ("megatron", "zero2", "--data-parallel-sharding-strategy"),
+        ("megatron-bridge", "zero1", "ddp.use_megatron_fsdp"),
+        ("torchtitan", "zero2", "parallelism.fsdp_reshard_after_forward"),
+        ("deepspeed", "zero1", "zero_optimization.stage"),
+        ("ddp", "none", "with the fsdp kit"),
+    ],
+)
+def test_what_shards_more_is_no_option_that_the_plan_has(to, sharding, knob):
+    """Megatron-LM shards optimizer states with --use-distributed-optimizer, all else with its
+    FSDP."""
+    one = launched(spec(model=SMALL, plan=dict(tp=1, pp=1, sharding=sharding)), to)
+    text = next(t.text for t in troubles(one) if t.name == "Out of memory")
+    assert f"shard more ({knob}" in text
+    alone = replace(one, plan=replace(one.plan, dp=1))
+    assert all("shard more" not in t.text for t in troubles(alone))

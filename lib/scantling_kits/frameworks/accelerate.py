@@ -80,7 +80,10 @@ FRAMEWORK = replace(
         fsdp.FRAMEWORK.knobs,
         recompute="fsdp_activation_checkpointing",
         offload="fsdp_offload_params",
-        sharding="parallelism_config_dp_shard_size",
+        sharding={
+            Sharding.NONE: "distributed_type: FSDP, with its fsdp_config",
+            Sharding.ZERO2: "fsdp_reshard_after_forward",
+        },
     ),
     network_limit=(
         "The network is a limit; the YAML has no word for the type of the reduction: use the fsdp "

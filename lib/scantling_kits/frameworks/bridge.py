@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
+from scantling.catalogue.words import Sharding
 
 from ..launch_plan import Domain, Gap, Install, Knobs, LaunchPlan
 from ..render import source
@@ -123,7 +124,11 @@ FRAMEWORK = replace(
         micro_batch="train.micro_batch_size",
         recompute="model.recompute_granularity",
         offload="optimizer.optimizer_cpu_offload",
-        sharding="ddp.use_distributed_optimizer",
+        sharding={
+            Sharding.NONE: "ddp.use_distributed_optimizer",
+            Sharding.ZERO1: "ddp.use_megatron_fsdp with ddp.data_parallel_sharding_strategy",
+            Sharding.ZERO2: "ddp.data_parallel_sharding_strategy",
+        },
         spill="model.pipeline_model_parallel_size",
     ),
     stragglers="Have nvrx_straggler name them",

@@ -36,6 +36,7 @@ FRAMEWORK = replace(
         "offload": Domain(values=("none",), why="nothing is offloaded"),
         "precision": Domain(values=("bf16", "fp16", "fp32"), why="autocast has 16-bit types only"),
     },
+    knobs=replace(fsdp.FRAMEWORK.knobs, sharding={"none": "with the fsdp kit"}),
     network_limit=(
         "The network is a limit: with plan.gradients bf16, train_ddp.py registers "
         "bf16_compress_hook (COMPRESS); PowerSGD's hook sends less again and changes the loss."

@@ -175,7 +175,9 @@ FRAMEWORK = replace(
             "train_micro_batch_size_per_gpu, with gradient_accumulation_steps raised by as much"
         ),
         offload="zero_optimization.offload_optimizer",
-        sharding="zero_optimization.stage",
+        sharding=dict.fromkeys(
+            (Sharding.NONE, Sharding.ZERO1, Sharding.ZERO2), "zero_optimization.stage"
+        ),
     ),
     network_limit=(
         "The network is a limit: gradients are sent in the 16-bit type of the run already; "

@@ -209,7 +209,7 @@ FRAMEWORK = Framework(
         micro_batch="micro_batch in PLAN, with grad_accum raised by as much",
         recompute="recompute in PLAN",
         offload="host memory, with the deepspeed kit",
-        sharding="sharding in PLAN",
+        sharding={Sharding.ZERO2: "sharding in PLAN"},
         spill="tensor parallelism, with the torchtitan kit",
     ),
     mock_data=MOCK_DATA,

@@ -15,6 +15,8 @@ from .layers import gated, without_biases, without_parts
 from .maxtext_options import loose_on_gpus
 from .maxtext_settings import OFFLOADS, settings
 
+EXTRA = "Python 3.12 or later; the extra brings the jax that it runs on"
+
 
 def builds(m: Model) -> Model:
     """The model of the named decoder blocks: RMSNorm, rotary positions, no biases, whole
@@ -306,10 +308,9 @@ FRAMEWORK = Framework(
         begin="the items of one checkpoint of MaxText (.../checkpoints/N/items)",
     ),
     install=(
-        Install(
-            'pip install "maxtext[cuda12]==0.2.5"',
-            "Python 3.12 or later; on TPUs maxtext[tpu]; the extra brings the jax that it runs on",
-        ),
+        Install('pip install "maxtext[cuda12]==0.2.5"', EXTRA, ("nvidia",)),
+        Install('pip install "maxtext[tpu]==0.2.5"', EXTRA, ("tpu",)),
+        Install("pip install maxtext==0.2.5", "Python 3.12 or later", ("amd",)),
     ),
     data=(
         "Grain's ArrayRecord files, a glob that every host sees; TOKENIZER the name or folder of "
@@ -332,7 +333,10 @@ FRAMEWORK = Framework(
         micro_batch="per_device_batch_size, with gradient_accumulation_steps raised by as much",
         recompute="remat_policy",
         offload="optimizer_memory_host_offload",
-        sharding="ici_fsdp_parallelism",
+        sharding={
+            Sharding.NONE: "shard_optimizer_over_data",
+            Sharding.ZERO1: "ici_fsdp_parallelism",
+        },
         spill="ici_tensor_parallelism",
     ),
     mock_data=MOCK_DATA,

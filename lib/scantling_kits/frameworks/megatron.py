@@ -510,7 +510,11 @@ FRAMEWORK = Framework(
         micro_batch="--micro-batch-size",
         recompute="--recompute-granularity",
         offload="--optimizer-cpu-offload",
-        sharding="--use-distributed-optimizer",
+        sharding={
+            Sharding.NONE: "--use-distributed-optimizer",
+            Sharding.ZERO1: "--use-megatron-fsdp with --data-parallel-sharding-strategy",
+            Sharding.ZERO2: "--data-parallel-sharding-strategy",
+        },
         spill="--pipeline-model-parallel-size",
     ),
     mock_data=MOCK_DATA,

@@ -493,7 +493,10 @@ FRAMEWORK = Framework(
         micro_batch="training.local_batch_size",
         recompute="activation_checkpoint",
         offload="training.enable_cpu_offload",
-        sharding="parallelism.data_parallel_shard_degree",
+        sharding={
+            Sharding.NONE: "parallelism.data_parallel_shard_degree",
+            Sharding.ZERO2: "parallelism.fsdp_reshard_after_forward",
+        },
         spill="parallelism.tensor_parallel_degree",
     ),
     mock_data=(
