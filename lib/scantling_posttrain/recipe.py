@@ -1,6 +1,7 @@
 """A run of a framework, and what all frameworks are told of a post-training design."""
 
 from collections.abc import Mapping
+from json import dumps
 from typing import Any, NamedTuple
 
 from scantling.base.errors import DesignError
@@ -13,6 +14,19 @@ from .posttrained import Posttrained
 
 ALPHA = 2  # lora_alpha over rank: the usual one of torchtune's recipes
 PROMPT_ROOM = 8  # times the mean prompt that the longest one may have: longer ones are dropped
+# policies that train and sample in bf16
+SIXTEEN_BIT: Mapping[str, Any] = {
+    "job.precision": "bf16",
+    "plan.precision": None,
+    "job.rollout.precision": "bf16",
+}
+# a model that data-parallel ranks alone split, trained in bf16; None: follows from the rest
+UNSPLIT: Mapping[str, Any] = {
+    **{f"plan.{axis}": 1 for axis in ("tp", "pp", "cp", "ep", "vpp")},
+    **dict.fromkeys(f"plan.{axis}" for axis in ("dp", "etp", "schedule", "layer_split", "layout")),
+    "plan.precision": None,
+    "job.precision": "bf16",
+}
 
 
 class Recipe(NamedTuple):
@@ -21,6 +35,7 @@ class Recipe(NamedTuple):
     command: str  # what starts it, without its settings
     settings: Mapping[str, str]
     gaps: tuple[str, ...]  # what the framework has no words for, or the design no value
+    changes: tuple[str, ...]  # what the design states, and the framework does in its place
     result: Posttrained  # of the plan that the settings have
 
 
@@ -31,6 +46,21 @@ def planned(design: Design, pins: Mapping[str, Any]) -> Posttrained:
     if result.plan is None:
         raise DesignError("design", result.verdict, problem="holds no plan: see its limits")
     return result
+
+
+def changed(design: Design, pins: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a design states, and a framework does in its place."""
+    out = []
+    for path, value in pins.items():
+        section, _, name = path.rpartition(".")
+        stated: Any = design.data()
+        for step in section.split("."):
+            stated = stated.get(step, {}) if isinstance(stated, dict) else {}
+        stated = stated.get(name) if isinstance(stated, dict) else None
+        if stated not in (None, value):
+            instead = "it follows from the rest" if value is None else dumps(value)
+            out.append(f"{path} is {dumps(stated)}, here {instead}")
+    return (*out,)
 
 
 def taken(result: Posttrained, field: str) -> Any:
@@ -78,10 +108,13 @@ def targets_of(result: Posttrained) -> list[str]:
     return named
 
 
-def repeated(plan: Mapping[str, Any]) -> tuple[str, ...]:
+def repeated(result: Posttrained) -> tuple[str, ...]:
     """What a framework that recomputes all layers or none does otherwise than the plan."""
+    plan = result.plan or {}
     layers = plan.get("recompute_layers")
     if plan["recompute"] == "none" or not layers:
+        return ()
+    if layers * plan["pp"] >= prepare(untuned(result.design)).model.layers:
         return ()
     return (f"plan.recompute_layers {layers}: every layer is recomputed",)
 

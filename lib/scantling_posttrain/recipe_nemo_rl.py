@@ -1,15 +1,34 @@
 """A policy as a run of NeMo RL: overrides of examples/configs/grpo_math_1B_megatron.yaml, whose
 structure is closed: a name that it does not know ends the run (nemo_rl/utils/config.py)."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from scantling.base.errors import DesignError
 from scantling.catalogue.words import Method
 from scantling.design.design import Design
 from scantling.design.methods import method_of
 
 from .posttrained import RolloutRow
-from .recipe import PROMPT_ROOM, Recipe, machine, planned, prompt_tokens, repeated, texts
+from .recipe import (
+    PROMPT_ROOM,
+    SIXTEEN_BIT,
+    Recipe,
+    changed,
+    machine,
+    planned,
+    prompt_tokens,
+    repeated,
+    texts,
+)
 
 CONFIG = "examples/configs/grpo_math_1B_megatron.yaml"
+TRAINER: Mapping[str, Any] = {
+    "plan.vpp": 1,
+    "plan.schedule": None,
+    "plan.sharding": "zero1",
+    **SIXTEEN_BIT,
+}
 ROW = 64  # tokens that a sequence is a multiple of (sequence_length_round)
 
 
@@ -18,7 +37,7 @@ def nemo_rl(design: Design) -> Recipe:
     nodes of their own. The trainer does not interleave its stages."""
     if method_of(design) is not Method.GRPO:
         raise DesignError("--to", "nemo-rl", "verl, torchtune", problem="is written for grpo")
-    result = planned(design, {"plan.vpp": 1, "plan.sharding": "zero1"})
+    result = planned(design, TRAINER)
     plan, r = result.plan, result.rollout
     assert plan is not None and r is not None
     if r["engine"] != "vllm":
@@ -55,9 +74,10 @@ def nemo_rl(design: Design) -> Recipe:
         f"policy.max_total_sequence_length: the design has a mean prompt alone; {prompt:,} tokens "
         f"are {PROMPT_ROOM} times it",
         "the reward and the data set: env and data are those of the configuration",
-        *repeated(plan),
+        *repeated(result),
     )
-    return Recipe(f"uv run examples/run_grpo.py --config {CONFIG}", texts(settings), gaps, result)
+    command = f"uv run examples/run_grpo.py --config {CONFIG}"
+    return Recipe(command, texts(settings), gaps, changed(design, TRAINER), result)
 
 
 def engine_settings(r: RolloutRow, nodes: int, each: int) -> dict[str, object]:

@@ -8,7 +8,19 @@ from scantling.design.design import Design
 from scantling.design.methods import method_of
 
 from .posttrained import Posttrained
-from .recipe import ALPHA, Recipe, machine, packed, planned, rank_of, row_tokens, targets_of, texts
+from .recipe import (
+    ALPHA,
+    UNSPLIT,
+    Recipe,
+    changed,
+    machine,
+    packed,
+    planned,
+    rank_of,
+    row_tokens,
+    targets_of,
+    texts,
+)
 
 
 class Configured(NamedTuple):
@@ -57,7 +69,7 @@ def torchtune(design: Design) -> Recipe:
     if model not in CONFIGURED:
         named = model or "a model of its own"
         raise DesignError("model", named, list(CONFIGURED), problem="has no recipe")
-    pins: dict[str, object] = {f"plan.{axis}": 1 for axis in ("tp", "pp", "cp", "ep")}
+    pins = {**UNSPLIT}
     alone = design.cluster.devices == 1
     of_model = CONFIGURED[model]
     kind = "full" if method is Method.SFT else "lora"
@@ -95,7 +107,7 @@ def torchtune(design: Design) -> Recipe:
     command = f"tune run {recipe} --config {config}"
     if not alone:
         command = f"tune run --nnodes {nodes} --nproc_per_node {each} {recipe} --config {config}"
-    return Recipe(command, texts(settings), (*gaps,), result)
+    return Recipe(command, texts(settings), (*gaps,), changed(design, pins), result)
 
 
 def adapter_settings(result: Posttrained) -> dict[str, object]:

@@ -10,7 +10,9 @@ from scantling.design.methods import method_of
 from .posttrained import Posttrained
 from .recipe import (
     ALPHA,
+    UNSPLIT,
     Recipe,
+    changed,
     machine,
     packed,
     planned,
@@ -72,18 +74,17 @@ def trl(design: Design) -> Recipe:
         settings |= adapter_settings(result, quantised(design))
     if result.steps is not None:
         settings["--max_steps"] = max(round(result.steps), 1)
-    gaps = ["the data set: its columns are those that TRL expects", *repeated(plan)]
+    gaps = ["the data set: its columns are those that TRL expects", *repeated(result)]
     if method is Method.DPO and packed(result):
         gaps.append("job.data.packed: pairs are padded, and take longer than foretold")
-    return Recipe(
-        f"trl {'dpo' if method is Method.DPO else 'sft'}", texts(settings), (*gaps,), result
-    )
+    command = f"trl {'dpo' if method is Method.DPO else 'sft'}"
+    changes = changed(design, {**UNSPLIT, "plan.sharding": plan["sharding"]})
+    return Recipe(command, texts(settings), (*gaps,), changes, result)
 
 
 def faster(design: Design) -> Posttrained:
     """The plan with whole states on every device, or with sharded ones."""
-    pins: dict[str, object] = {f"plan.{axis}": 1 for axis in ("tp", "pp", "cp", "ep")}
-    pins["stack"] = loader()
+    pins = {**UNSPLIT, "stack": loader()}
     kinds = ["none"] if design.cluster.devices == 1 else ["none", "zero3"]
     results: list[Posttrained] = []
     refusals: list[DesignError] = []

@@ -1,13 +1,32 @@
 """A policy as a run of verl 0.9: overrides of trainer/config/ppo_trainer.yaml with Megatron as the
 engine of the actor, which Hydra refuses where it does not know a name."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from scantling.base.errors import DesignError
 from scantling.catalogue.words import POLICIES, Method
 from scantling.design.design import Design
 from scantling.design.methods import method_of
 
-from .recipe import PROMPT_ROOM, Recipe, machine, planned, prompt_tokens, texts
+from .recipe import (
+    PROMPT_ROOM,
+    SIXTEEN_BIT,
+    Recipe,
+    changed,
+    machine,
+    planned,
+    prompt_tokens,
+    texts,
+)
 
+# devices that sample and train in turn; None: all of them
+SHARED: Mapping[str, Any] = {
+    "job.rollout.colocated": True,
+    "job.rollout.devices": None,
+    "job.rollout.lag": 0,
+    **SIXTEEN_BIT,
+}
 MICRO_TOKENS = 2  # rows of the longest sample that a device of a cp group takes at once
 
 
@@ -16,7 +35,7 @@ def verl(design: Design) -> Recipe:
     again with them shared."""
     if method_of(design) not in POLICIES:
         raise DesignError("--to", "verl", "torchtune", problem="trains policies alone")
-    result = planned(design, {"job.rollout.colocated": True})
+    result = planned(design, SHARED)
     plan, r = result.plan, result.rollout
     assert plan is not None and r is not None
     nodes, each = machine(design)
@@ -66,6 +85,5 @@ def verl(design: Design) -> Recipe:
         f"{PROMPT_ROOM} times it",
         "the reward: state reward.custom_reward_function, or a data set that verl scores itself",
     ]
-    return Recipe(
-        "python3 -m verl.trainer.main_ppo model_engine=megatron", texts(settings), (*gaps,), result
-    )
+    command = "python3 -m verl.trainer.main_ppo model_engine=megatron"
+    return Recipe(command, texts(settings), (*gaps,), changed(design, SHARED), result)

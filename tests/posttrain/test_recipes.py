@@ -3,6 +3,7 @@ are installed (`make test-launch`)."""
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from scantling_posttrain.recipe_nemo_rl import nemo_rl
 from scantling_posttrain.recipe_torchtune import CONFIGURED, torchtune
 from scantling_posttrain.recipe_trl import trl
 from scantling_posttrain.recipe_verl import verl
-from scantling_posttrain.recipes import script
+from scantling_posttrain.recipes import FRAMEWORKS, script
 
 GALLERY = Path(__file__).parents[2] / "gallery" / "designs"
 
@@ -98,6 +99,44 @@ def test_a_pair_of_dpo_is_two_sequences():
     each = int(recipe.settings["--per_device_train_batch_size"])
     accumulated = int(recipe.settings["--gradient_accumulation_steps"])
     assert each * accumulated * 8 == 64 and "--packing" not in recipe.settings
+
+
+@pytest.mark.parametrize(
+    ("name", "to", "lines"),
+    [
+        (
+            "llama-3-70b-lora-8-h100",
+            "trl",
+            ["plan.tp is 2, here 1", "plan.vpp is 20, here 1", 'precision is "fp8", here "bf16"'],
+        ),
+        (
+            "qwen3-32b-grpo-64-h100",
+            "verl",
+            [
+                "rollout.colocated is false, here true",
+                "rollout.devices is 32, here it follows from the rest",
+                "rollout.lag is 1, here 0",
+            ],
+        ),
+    ],
+)
+def test_what_a_framework_does_otherwise_than_the_design_stands_in_its_script(
+    name, to, lines, capsys
+):
+    """TRL splits nothing and trains in bf16; verl's hybrid engine shares the devices."""
+    assert main(["recipe", str(GALLERY / "posttrain" / f"{name}.yaml"), "--to", to]) == 0
+    said = capsys.readouterr().out
+    assert [line for line in lines if line not in said] == []
+
+
+@pytest.mark.parametrize(("data", "to"), [(GRPO, "verl"), (GRPO, "nemo-rl"), (LORA, "trl")])
+def test_a_script_asks_for_what_it_is_to_be_told(data, to):
+    """Under `set -u` a name that nobody set ends the run; here with what it is to hold."""
+    recipe = FRAMEWORKS[to](Design.from_data(data))
+    text = script(recipe, to)
+    named = {*re.findall(r"\$([A-Z_]+)", " ".join(recipe.settings.values()))}
+    assert named and named == {*re.findall(r'^: "\$\{([A-Z_]+):\?\w', text, re.M)}
+    assert "the design's" not in text, "nothing is otherwise than stated"
 
 
 VENVS = Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling"))
