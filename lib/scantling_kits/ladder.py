@@ -3,7 +3,7 @@ each with what it should show, so that a bad cable is found on eight devices."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import gcd
+from math import ceil, gcd
 from typing import NamedTuple, TypedDict
 
 from scantling import catalogue
@@ -58,7 +58,8 @@ def sizes(launch: LaunchPlan) -> dict[str, int]:
 def shrunk(launch: LaunchPlan, devices: int, share: int) -> Smaller | None:
     """The plan on fewer devices: tp and micro-batch as they are, cp, pp, ep and the data-parallel
     ranks as many as there is room for, layers and experts in proportion, then divided by `share`,
-    where less sharding needs more room. None where tp alone is too wide."""
+    where less sharding needs more room. None where tp alone is too wide, or the stages have no
+    fewer layers."""
     p = launch.plan
     if devices % p.tp:
         return None
@@ -69,6 +70,8 @@ def shrunk(launch: LaunchPlan, devices: int, share: int) -> Smaller | None:
     ep = gcd(p.ep, max(1, p.tp * cp * dp // p.etp))
     each = max(1, launch.model.layers // (p.pp * share * vpp))  # in each chunk of a stage
     layers = launch.model.layers if (pp, share) == (p.pp, 1) else each * pp * vpp
+    if layers > launch.model.layers:
+        return None
     sharding = p.sharding
     if sharding == Sharding.HSDP and p.shard_group >= dp * cp:
         sharding = Sharding.ZERO3
@@ -79,7 +82,7 @@ def shrunk(launch: LaunchPlan, devices: int, share: int) -> Smaller | None:
         "ep": ep,
         "schedule": p.schedule if vpp > 1 else "1f1b",
         "sharding": sharding,
-        "recompute_layers": min(p.recompute_layers, layers // pp),
+        "recompute_layers": min(p.recompute_layers, ceil(layers / pp)),
     }
     staged = {name: pins[name] for name in ("vpp", "schedule") if pp > 1}
     job = {

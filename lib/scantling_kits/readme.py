@@ -181,15 +181,25 @@ def start_before(launch: LaunchPlan) -> list[str]:
     return []
 
 
+def trained_on(launch: LaunchPlan, folder: str) -> str:
+    """Settings that name the data: token ids, or text and what makes ids of it."""
+    framework = launch.framework
+    if framework.reads_by_position:
+        return f"DATA={folder}/tokens"
+    text = f"'{folder}/text/*.array_record'" if framework.runtime == "jax" else f"{folder}/text"
+    return f"DATA={text} TOKENIZER={folder}/tokenizer"
+
+
 def start(launch: LaunchPlan, files: list[str]) -> list[str]:
     """Shell lines that start the run."""
     if launch.on == "slurm":
-        return ["DATA=/shared/tokens sbatch job.sbatch"]
+        return [f"{trained_on(launch, '/shared')} sbatch job.sbatch"]
     if launch.on == "kubernetes":
         return start_on_kubernetes(launch, files)
     if launch.nodes == 1:
-        return ["DATA=/data/tokens bash launch.sh"]
-    return ["DATA=/shared/tokens NODE_RANK=0 MASTER_ADDR=first-node bash launch.sh"]
+        return [f"{trained_on(launch, '/data')} bash launch.sh"]
+    data = trained_on(launch, "/shared")
+    return [f"{data} NODE_RANK=0 MASTER_ADDR=first-node bash launch.sh"]
 
 
 def in_full(launch: LaunchPlan) -> str:
@@ -216,7 +226,7 @@ def start_on_kubernetes(launch: LaunchPlan, files: list[str]) -> list[str]:
     others = "trainjob.yaml, where Kubeflow runs the jobs"
     if "pytorchjob.yaml" in files:
         others = f"pytorchjob.yaml, or {others}"
-    line = "CONTAINER=registry/image:tag DATA=/runs/tokens bash apply.sh"
+    line = f"CONTAINER=registry/image:tag {trained_on(launch, '/runs')} bash apply.sh"
     return [f"{line}      # or apply.sh {others}"]
 
 

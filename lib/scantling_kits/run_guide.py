@@ -52,10 +52,11 @@ def first(launch: LaunchPlan) -> list[str]:
     return [*to_install(launch), *to_measure(launch), *to_rehearse(launch)]
 
 
-def install_place(launch: LaunchPlan) -> str:
-    """Where shell lines that install are run."""
+def install_place(launch: LaunchPlan, command: str) -> str:
+    """Where a shell line that installs or sets something is run."""
     if launch.on == "kubernetes":
-        return "In the image: "
+        own = command.startswith("export ")  # apply.sh takes it to the pods
+        return "In the shell that calls apply.sh: " if own else "In the image: "
     if launch.on == "slurm":
         return "On a file system that every node sees, in the shell that submits: "
     return "On every node: " if launch.nodes > 1 else ""
@@ -64,9 +65,9 @@ def install_place(launch: LaunchPlan) -> str:
 def to_install(launch: LaunchPlan) -> list[str]:
     """Packages, the weights to start from, and the folder of the run."""
     framework = launch.framework
-    where = install_place(launch)
     out = []
     for command, remark, _ in framework.installs(launch.chip):
+        where = install_place(launch, command)
         out.append(f"{where}`{command}`" + (f" ({remark})" if remark else ""))
     if launch.chip == "amd":
         builds = " is the ROCm build"

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 from scantling import Design, assess
-from scantling_kits import kits, write
+from scantling_kits import framework, kits, write
+from scantling_kits.expressible import express
+from scantling_kits.ladder import climb, shrunk
 from scantling_site.job_site import site_of
 from scantling_site.rollout.burn_in import burn_in
 
 sys.path.insert(0, str(Path(__file__).parent))
-from corpus import PLANS  # noqa: E402
+from corpus import DENSE, PLANS, spec  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,26 @@ def test_each_rung_is_the_same_plan_on_fewer_devices(kit):
         assert f"#SBATCH --nodes={r['nodes']}\n" in (kit / r["folder"] / "job.sbatch").read_text()
     node, rest = found[0], found[1:]
     assert all(node["bus_bytes_per_s"] >= r["bus_bytes_per_s"] for r in rest)
+
+
+def test_no_rung_has_more_layers_than_the_run():
+    """Llama 3.1 405B has 126 layers on 16 stages of 8 chunks, the first and the last a layer
+    short (arXiv 2407.21783, section 3.3.2): every layer of a stage is repeated on a rung too."""
+    plan = dict(tp=2, pp=4, vpp=8, micro_batch=1, schedule="interleaved", recompute="full")
+    data = spec(
+        model=DENSE | dict(layers=30),
+        devices=256,
+        job=dict(global_batch=256),
+        plan=plan | dict(sharding="zero2"),
+        cluster=dict(pod_devices=64),
+        name="x",
+    )
+    launch = express(assess(Design.from_data(data)), 0, framework("torchtitan"), "torchrun")
+    whole = shrunk(launch, 64, 1)
+    assert whole.model.layers == 30 and whole.pins["recompute_layers"] == 8
+    assert shrunk(launch, 64, 2) is None, "no chunk is without a layer"
+    assert [rung for rung, _ in climb(launch)][-2:] == ["pod", "all"]
+    assert {rung.model.layers for name, rung in climb(launch)} <= set(range(31))
 
 
 @pytest.mark.parametrize(

@@ -271,6 +271,23 @@ def test_the_readme_is_two_pages_with_the_launch_line_in_full(on):
     assert "Left open by the design" in files["assumptions.md"]
 
 
+@pytest.mark.parametrize(
+    ("to", "on", "line"),
+    [
+        ("megatron", "slurm", "DATA=/shared/tokens sbatch"),
+        ("torchtitan", "slurm", "DATA=/shared/text TOKENIZER=/shared/tokenizer sbatch"),
+        ("torchtitan", "kubernetes", "DATA=/runs/text TOKENIZER=/runs/tokenizer bash apply.sh"),
+        ("maxtext", "torchrun", "TOKENIZER=/shared/tokenizer NODE_RANK=0"),
+    ],
+)
+def test_the_line_that_starts_names_a_tokenizer_where_text_is_read(to, on, line):
+    """torchtitan reads c4 (hf_datasets/text_datasets.py), MaxText ArrayRecords of text through
+    Grain; Megatron and the kit's own trainers read token ids."""
+    page = kit(express(assess(design()), 0, framework(to), on))["README.md"]
+    assert line in page
+    assert "In the image: `export" not in page
+
+
 def test_a_pod_whose_devices_no_longer_answer_is_ended(tmp_path):
     """A device that fell off its bus: `nvidia-smi -L` lists the others (NVIDIA, XID 79)."""
     files = kits(assess(design()), "fsdp", "kubernetes")

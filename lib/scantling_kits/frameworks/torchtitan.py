@@ -473,8 +473,9 @@ FRAMEWORK = Framework(
         ),
     ),
     data=(
-        "a folder of text that the `datasets` library reads as c4; another layout wants an entry "
-        "of its own in torchtitan's DATASETS"
+        'a folder that `datasets.load_dataset(DATA, name="en")` reads: c4 itself, or lines of '
+        "JSON with `text`, beside a README.md whose `configs` name them `en`; another layout wants "
+        "an entry of its own in torchtitan's DATASETS"
     ),
     log=(
         "standard output and TensorBoard below RUN_DIR: loss, grad_norm, tps, tflops, mfu of "
