@@ -9,6 +9,7 @@ from typing import Any
 from scantling import Assessment, assess
 from scantling.base import show as base_show
 from scantling.base.errors import DesignError
+from scantling.base.quantities.quantity import quantity
 from scantling.base.show import number
 
 from . import question_pages
@@ -254,7 +255,8 @@ def _over(trial: Assessment) -> str:
     part = max(_PARTS, key=lambda name: memory[name])
     return (
         f"It does not fit: {small_size(memory['total'])} on the fullest device of "
-        f"{small_size(memory['capacity'])}; the largest part is {part}, {small_size(memory[part])}."
+        f"{small_size(memory['capacity'])}; the largest part: "
+        f"{quantity(f'memory_bytes.{part}').label}, {small_size(memory[part])}."
     )
 
 
@@ -264,10 +266,13 @@ def _measures(trial: Assessment) -> str:
 
 def _fits(trial: Assessment, behind: float) -> str:
     """What is said of a plan that is right."""
-    rest = f"{base_show.share(behind)} behind the best that the search finds"
+    rest = "as fast as the plan that the search takes"
+    if abs(behind) > 0.001:
+        way = "slower" if behind > 0 else "faster"
+        rest = f"{base_show.share(abs(behind))} {way} than the plan that the search takes"
     return (
         f"It fits and holds: {_measures(trial)}, {small_size(trial.memory_bytes['total'])} on the "
-        f"fullest device; {'the best there is' if behind <= 0.001 else rest}."
+        f"fullest device; {rest}."
     )
 
 
@@ -278,8 +283,9 @@ def _slow(trial: Assessment, best: Assessment, behind: float) -> str:
     lost = max(parts, key=lambda name: parts[name] - least[name])
     return (
         f"It fits: {_measures(trial)}, {small_size(trial.memory_bytes['total'])} on the fullest "
-        f"device. But it is {base_show.share(behind)} slower than the best; most of that is "
-        f"{lost}: {base_show.seconds(parts[lost])} against {base_show.seconds(least[lost])}."
+        f"device. But it is {base_show.share(behind)} slower than the best. The largest "
+        f"difference: {quantity(f'step_breakdown_s.{lost}').label}, "
+        f"{base_show.seconds(parts[lost])} against {base_show.seconds(least[lost])}."
     )
 
 

@@ -380,11 +380,28 @@ CLAIMS = {
     "01 the second stage is the fullest": lambda f: (
         max(range(16), key=lambda i: f.result.as_dict()["memory_by_stage"][i]["total"]) == 1
     ),
+    "01 context parallelism saves what the published degrees recompute": lambda f: (
+        f.result.plan["cp"] == 2
+        and f.result.step_breakdown_s["recompute"] == 0
+        and f.plan_rows[1][1].plan["cp"] == 1
+        and f.plan_rows[1][1].step_s > 1.1 * f.result.step_s
+    ),
     "01 tensor parallelism across two nodes costs, and is no catastrophe": lambda f: (
         1.02 < f.plan_rows[2][1].step_s / f.plan_rows[0][1].step_s < 1.2
     ),
     "02 the best plan is tight, within the allowed chance of running out": lambda f: (
         0 < f.result.oom_probability <= f.oom_allowed and f.result_share > 0.75
+    ),
+    "02 with the plan kept only activations grow, in proportion to the length": lambda f: (
+        f.context_parts["activations"] == pytest.approx(16, rel=0.01)
+        and all(f.context_parts[part] == 1 for part in ("weights", "gradients", "optimizer"))
+    ),
+    "02 stages and ZeRO-3 lie close together": lambda f: (
+        f.result.plan["sharding"] == "zero3"
+        and f.result.plan["pp"] == 1
+        and abs(f.piped.step_s / f.result.step_s - 1) < 0.1
+        and f.piped.bubble_fraction < 0.06
+        and f.piped.step_breakdown_s["recompute"] < 0.02 * f.piped.step_s
     ),
     "02 tensor 8 with ZeRO-1 fits on the devices only by recomputing nearly everything": lambda f: (
         f.tight.plan["offload"] == "none" and f.tight.fits and f.recomputed > 0.9
@@ -401,6 +418,11 @@ CLAIMS = {
     "03 tp 8 is best, tp 4 and 16 are slower": lambda f: (
         f.best_tp == 8 and min(f.by_tp[4].step_s, f.by_tp[16].step_s) > f.by_tp[8].step_s
     ),
+    "03 the stages hardly matter at tp 8, and cp 2 saves the recompute": lambda f: (
+        all(a.plan["cp"] == 2 for a in f.by_pp.values())
+        and max(a.step_s for a in f.by_pp.values()) < 1.03 * f.result.step_s
+        and f.whole_sequences.step_breakdown_s["recompute"] > 0.1 * f.whole_sequences.step_s
+    ),
     "03 half the bandwidth out of every device hardly matters": lambda f: (
         f.slow_net.step_s < 1.05 * f.classic.step_s
     ),
@@ -411,7 +433,11 @@ CLAIMS = {
     "04 a little tensor parallelism at most": lambda f: (
         max(f.by_tp[1].step_s, f.by_tp[2].step_s) < min(f.by_tp[4].step_s, f.by_tp[8].step_s)
     ),
-    "04 DualPipe buys time": lambda f: f.run.step_s < f.plain.step_s,
+    "04 DualPipe buys time, most of it by sharing the head": lambda f: (
+        f.plain.step_breakdown_s["logits"] - f.run.step_breakdown_s["logits"]
+        > 0.5 * (f.plain.step_s - f.run.step_s)
+        > 0
+    ),
     "05 the valley is flat": lambda f: 0 < f.flat < 0.03,
     "05 the restart is the largest loss, then the lever": lambda f: (
         (f.async_largest, f.lever) == ("c", "b")
@@ -443,6 +469,16 @@ CLAIMS = {
     "10 the even split is as the question says": lambda f: all(
         stage["blocks"] == {"mamba2": 6, "mlp": 6, "attention": 1}
         for stage in f.even.as_dict()["stages"]
+    ),
+    "06 what the slow node computes longer is what the reduction is too long": lambda f: (
+        f.m * f.compute_ms * f.slow_compute_share / 1e3
+        == pytest.approx((f.gradient_times - 1) * f.kit_dp_s)
+    ),
+    "06 interleaving lets fewer tensor ranks and more stages win": lambda f: (
+        f.best.plan["vpp"] > 1
+        and f.best.plan["tp"] < f.tp
+        and f.best.plan["pp"] > f.pp
+        and f.best.step_s < f.interleaved.step_s < f.after.step_s
     ),
     "06 most of the fall is the bubble": lambda f: (
         f.mfu_small - f.expected > f.expected - f.mfu_large > 0

@@ -3,6 +3,7 @@ to the defence of the plan."""
 
 from dataclasses import replace
 from functools import cached_property
+from math import exp
 
 from scantling import Assessment, assess
 from scantling.base import show
@@ -95,8 +96,13 @@ class Facts(DesignFacts):
         return 6 * self.params * self.tokens
 
     @cached_property
-    def days_at_mfu(self) -> float:  # share
+    def days_at_mfu(self) -> float:  # days
         return self.flops / (self.devices * self.chip.bf16_flops * self.mfu) / DAY_S
+
+    @cached_property
+    def days(self) -> float:
+        """Days at the stated MFU and the goodput. [days]"""
+        return self.days_at_mfu / self.goodput_share
 
     @cached_property
     def published_days(self) -> float:  # days
@@ -135,6 +141,16 @@ class Facts(DesignFacts):
         return self.devices // 8
 
     @cached_property
+    def failures_a_day(self) -> float:  # failures
+        return DAY_S / self.mtbf_s
+
+    @cached_property
+    def gone_at_mtbf(self) -> float:
+        """Chance that a failure strikes before a save at an interval as long as the time between
+        failures. [share]"""
+        return 1 - exp(-1)
+
+    @cached_property
     def mtbf_s(self) -> float:  # s
         return float(self.endurance.mtbf_s)
 
@@ -159,6 +175,11 @@ class Facts(DesignFacts):
         return self.recovery_s / self.mtbf_s
 
     @cached_property
+    def lost_sum(self) -> float:
+        """The three losses added, to first order. [share]"""
+        return self.lost_saves + self.lost_work + self.lost_recovery
+
+    @cached_property
     def cost(self) -> Cost:
         if self.result.cost is None:
             raise ValueError("the run has no price")
@@ -172,7 +193,15 @@ class Facts(DesignFacts):
 
     @cached_property
     def usd(self) -> float:  # USD
-        return self.days_at_mfu / (1 - self.lost) * 24 * self.devices * self.price
+        return self.days * 24 * self.devices * self.price
+
+    @cached_property
+    def days_at_45(self) -> float:  # days
+        return self.days * self.mfu / 0.45
+
+    @cached_property
+    def days_at_35(self) -> float:  # days
+        return self.days * self.mfu / 0.35
 
     @cached_property
     def usd_at_45(self) -> float:  # USD
@@ -593,13 +622,16 @@ def plan_question(f: Facts) -> Plan:
             ),
             (
                 "`tp · pp · dp (· cp) = 16,384`; with tp 8, 16 stages leave three quarters "
-                "of a device for activations."
+                "of a device for activations, and dp 128 leaves 16 micro-batches a replica to "
+                "fill them."
             ),
         ),
         worked=(
             f"tp fills the node. pp 16 leaves {f.model.layers} layers on 16 stages, eight or "
-            "so each. The rest is dp, with Adam's states sharded over it; a little context "
-            "parallelism trades data-parallel width for more micro-batches a replica."
+            "so each. The rest is dp, with Adam's states sharded over it; cp 2 halves the "
+            "activations and dp, so that nothing is recomputed and a replica has twice the "
+            f"micro-batches: {show.seconds(f.result.step_s)} a step against "
+            f"{show.seconds(f.plan_rows[1][1].step_s)} without it."
         ),
         takeaway=(
             "Fast domain first, then the fewest stages that fit, then data. Several plans "
@@ -732,8 +764,8 @@ def mtbf_question(f: Facts) -> Number:
             f"{f.nodes:,} nodes.",
         ),
         worked=(
-            f"{f.nodes:,} nodes × {f.rate:.2f} / 1,000 is {show.seconds(f.endurance.mtbf_s)} "
-            "between failures."
+            f"{f.nodes:,} nodes × {f.rate:.2f} / 1,000 are {f.failures_a_day:.1f} failures a day: "
+            f"one every {show.seconds(f.mtbf_s)}."
         ),
         takeaway=(
             "Twice the fleet, half the time between failures: reliability is a property of "
@@ -769,7 +801,10 @@ def interval_question(f: Facts) -> Number:
             ),
             Slip(
                 value=f.mtbf_s,
-                says="That would lose, on average, everything since the last failure.",
+                says=(
+                    "That is the time between failures: a failure would strike before "
+                    f"{show.share(f.gone_at_mtbf)} of the saves."
+                ),
             ),
         ),
         hints=(
@@ -826,7 +861,8 @@ def badput_question(f: Facts) -> Number:
         ),
         worked=(
             f"Saves {show.share(f.lost_saves)}, work done again {show.share(f.lost_work)}, "
-            f"recovery {show.share(f.lost_recovery)}: {show.share(f.lost)}, so goodput is "
+            f"recovery {show.share(f.lost_recovery)}: {show.share(f.lost_sum)} if they are added, "
+            f"{show.share(f.lost)} exactly, since they multiply. Goodput is "
             f"{show.share(f.goodput_share)}. An hourly save would lose "
             f"{show.share(f.lost_hourly)}."
         ),
@@ -893,9 +929,9 @@ def cost_note(f: Facts) -> str:
     return (
         f"The price is {show.usd(f.price)} a device-hour, as of {f.cost.price_date}; the "
         f"catalogue has it between {show.usd(f.cost.usd_per_device_hour_low)} and "
-        f"{show.usd(f.cost.usd_per_device_hour_high)}. With the step that the kit "
-        f"predicts instead of 40 %, the run is {show.days(f.result.days)} and "
-        f"{show.usd(f.result.cost_usd)}."
+        f"{show.usd(f.cost.usd_per_device_hour_high)}. With the step that the kit predicts, the "
+        f"run is {show.days(f.result.days)} and {show.usd(f.result.cost_usd)}: its MFU of "
+        f"{show.share(f.result.mfu)} counts attention's products as well, which `6ND` leaves out."
     )
 
 
@@ -1039,8 +1075,9 @@ def summary_question(f: Facts) -> Explain:
             ),
         ),
         model=(
-            f"About {f.days_at_mfu:.0f} days and {show.usd(f.usd)}, {show.usd(f.usd_at_45)} "
-            f"to {show.usd(f.usd_at_35)} with the MFU. Tensor parallel 8 in the node, "
+            f"About {f.days:.0f} days and {show.usd(f.usd)}: {f.days_at_45:.0f} to "
+            f"{f.days_at_35:.0f} days and {show.usd(f.usd_at_45)} to {show.usd(f.usd_at_35)} with "
+            "the MFU. Tensor parallel 8 in the node, "
             "pipeline 16 across, data parallel over the rest. The largest risk is a failure "
             f"every {show.seconds(f.mtbf_s)}: fast restarts hold it to {show.share(f.lost)}. "
             "I need a decision on the fleet today; the plan itself can be undone on any day."

@@ -238,6 +238,17 @@ class Facts(DesignFacts):
         return swept(classic, "plan.tp", 2, 4, 8, 16, 32)
 
     @cached_property
+    def by_pp(self) -> dict[int, Assessment]:
+        """By pp at tp 8."""
+        return swept(self.design.change({"plan.tp": self.tp}), "plan.pp", 8, 16, 32)
+
+    @cached_property
+    def whole_sequences(self) -> Assessment:
+        """The best plan's degrees without context parallelism."""
+        best = self.result.plan
+        return assess(self.design.change(plan={"tp": best["tp"], "pp": best["pp"], "cp": 1}))
+
+    @cached_property
     def rack(self) -> dict[int, Assessment]:
         return swept(self.rack_design, "plan.tp", 2, 4, 8, 16, 64)
 
@@ -877,16 +888,19 @@ def plan_question(f: Facts) -> Plan:
         ),
         hints=(
             "Fast tier: tp. Slow tier: pp and dp. How many micro-batches are left?",
-            "tp 8, pp 8 to 32, dp (and cp) the rest.",
-            "tp 8 · pp 16 leaves 32.",
+            "tp 8, pp 8 to 32, dp and cp the rest: what halves activations without a recompute?",
+            "tp 8 · pp 16 leaves 32, to be shared between dp and cp.",
         ),
         worked=(
-            "The batch is wide for this fleet: every plan with tp 8 has micro-batches "
-            "enough, so bubble hardly counts and several lie close together."
+            f"At tp 8 the stages hardly matter: {show.seconds(f.by_pp[8].step_s)} with 8, "
+            f"{show.seconds(f.by_pp[16].step_s)} with 16, {show.seconds(f.by_pp[32].step_s)} with "
+            "32, each with cp 2, which halves the activations of a device. Without it layers have "
+            f"to be recomputed: {show.seconds(f.whole_sequences.step_s)}, "
+            f"{show.seconds(f.whole_sequences.step_breakdown_s['recompute'])} of it for that."
         ),
         takeaway=(
-            "With micro-batches to spare the placement is forgiving, except for one axis. "
-            "Spend the effort where the slope is."
+            "With micro-batches to spare the number of stages is forgiving; what decides is "
+            "whether activations fit without a recompute. Spend the effort where the slope is."
         ),
     )
 
@@ -902,7 +916,14 @@ def rack_question(f: Facts) -> Choice:
         ),
         expected=f.rack_answer,
         options=(
-            Option(key="a", text="It stays or falls, to 8 or less.", says=f"tp {f.rack_best}."),
+            Option(
+                key="a",
+                text="It stays or falls, to 8 or less.",
+                says=(
+                    f"To tp {f.rack_best}: {show.seconds(f.rack[f.rack_best].step_s)} a step, and "
+                    f"{show.seconds(f.rack[8].step_s)} at tp 8. Memory asks for less of it."
+                ),
+            ),
             Option(
                 key="b",
                 text="It doubles, to 16: there is bandwidth for it now.",

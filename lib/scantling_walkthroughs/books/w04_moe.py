@@ -640,10 +640,11 @@ def ratio_question(f: Facts) -> Number:
             Slip(value=1.0 / f.ratio, says="That is compute over network."),
             Slip(
                 value=f.ratio / 2,
-                says=(
-                    "That is bf16 products or a sparse peak somewhere: compare with the "
-                    "dense fp8 peak."
-                ),
+                says="That is the dense bf16 peak: the products run in fp8, twice as fast.",
+            ),
+            Slip(
+                value=f.ratio * 2,
+                says="That is the sparse peak, or half of the parameters at work.",
             ),
             Slip(value=f.ratio * 8, says="400 Gb/s is 50 GB/s: bits for bytes."),
             Slip(
@@ -700,7 +701,7 @@ def dualpipe_question(f: Facts) -> Choice:
                 key="a",
                 text="Nothing but complexity.",
                 says=(
-                    "Each device is stage i of one direction and stage p − i of the other: "
+                    "Each device is stage i of one direction and stage p + 1 − i of the other: "
                     "it needs the weights of both."
                 ),
             ),
@@ -739,11 +740,13 @@ def dualpipe_question(f: Facts) -> Choice:
             f"Every device holds two stages: {f.copies:.0f} copies of the weights "
             f"({show.size(f.run_weights)} against {show.size(f.plain_weights)} in the middle "
             f"of the pipeline). For it the step falls from {show.seconds(f.plain.step_s)} to "
-            f"{show.seconds(f.run.step_s)}, exposed all-to-all from "
+            f"{show.seconds(f.run.step_s)}. Exposed all-to-all goes from "
             f"{show.seconds(f.plain.step_breakdown_s['ep'])} to "
             f"{show.seconds(f.run.step_breakdown_s['ep'])}, idle time from "
             f"{show.share(f.plain.bubble_fraction)} to {show.share(f.run.bubble_fraction)} of "
-            "the step."
+            "the step. The most comes from balance: two devices share the last stage and its "
+            f"head, whose logits and loss take {show.seconds(f.run.step_breakdown_s['logits'])} "
+            f"instead of {show.seconds(f.plain.step_breakdown_s['logits'])} of its step."
         ),
         takeaway=(
             "Memory buys overlap. It can be paid because expert parallelism made the weights "
@@ -906,9 +909,9 @@ def plan_question(f: Facts) -> Plan:
 
     def few_groups(trial: Assessment, best: Assessment) -> str:
         return (
-            f"With ep {trial.plan['ep']} a device holds half of all experts of its layers, or "
-            f"gathers them again for every micro-batch: {show.size(trial.memory_bytes['total'])}, "
-            f"{show.seconds(trial.step_s)} a step."
+            f"With ep {trial.plan['ep']} a device holds half or more of the experts of its "
+            "layers, or gathers them again for every micro-batch: "
+            f"{show.size(trial.memory_bytes['total'])}, {show.seconds(trial.step_s)} a step."
         )
 
     def many_nodes(trial: Assessment, best: Assessment) -> str:
@@ -947,7 +950,10 @@ def plan_question(f: Facts) -> Plan:
         ),
         hints=(
             "What needs tensor parallelism in a model whose matrices are 2,048 wide?",
-            ("tp 1 or 2; pp 8 or 16; ep from what memory needs up to what the network bears."),
+            (
+                f"tp 1 with as many as {f.result.plan['pp']} stages, or tp 2 with fewer; ep from "
+                "what memory needs up to what the network bears."
+            ),
             "ep divides dp · tp.",
         ),
         worked=(
@@ -955,7 +961,10 @@ def plan_question(f: Facts) -> Plan:
             f"{show.seconds(f.by_tp[2].step_s)}, tp 4 {show.seconds(f.by_tp[4].step_s)}, tp 8 "
             f"{show.seconds(f.by_tp[8].step_s)}. Pipeline and experts carry the model. A "
             "little tensor parallelism can save a recompute; more of it only sends, over a "
-            "link that was cut, and the experts are too narrow to be split at all."
+            "link that was cut, and the experts are too narrow to be split at all. The published "
+            f"degrees, pp {f.pp} and ep {f.ep}, need their authors' kernels: "
+            f"{show.seconds(f.run.step_s)} with them, {show.seconds(f.run_generic.step_s)} with "
+            "software in general."
         ),
         takeaway=(
             "Sparse models move the axes: expert parallelism does for memory what tensor "

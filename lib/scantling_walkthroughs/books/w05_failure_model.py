@@ -1005,8 +1005,8 @@ def spares_question(f: Facts) -> Number:
             Slip(
                 value=f.load,
                 says=(
-                    "That is the average number in repair: half of the time more are away, "
-                    "and the job waits."
+                    "That is the average number in repair: more are often away, and the job "
+                    f"would wait {show.share(f.waiting_at_mean)} of the time."
                 ),
             ),
         ),
@@ -1066,7 +1066,8 @@ def corruption_question(f: Facts) -> Number:
         ),
         worked=(
             f"`{f.latency_h:g} h / {show.seconds(f.corruption_s)}` = "
-            f"{show.share(f.corruption_loss)}: as much as all restarts together, and "
+            f"{show.share(f.corruption_loss)}, nearly as much as the "
+            f"{show.share(f.split.restart)} of all restarts together, and "
             f"{f.corruption_copies} saves have to be kept so that a clean one exists. What "
             "finds it earlier: checksums of gradients, a step repeated on other devices, "
             "loss by rank."

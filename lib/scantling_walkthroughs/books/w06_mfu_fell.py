@@ -101,6 +101,11 @@ class Facts:
         return assess(self.open_design)
 
     @cached_property
+    def interleaved(self) -> Assessment:
+        """The best plan with the degrees as they were."""
+        return assess(self.open_design.change(plan={"tp": self.tp, "pp": self.pp}))
+
+    @cached_property
     def megascale(self) -> tuple[Any, Any]:
         return measured.recreation_of("strong-scaling", "series", "Megatron-LM, batch 6144")
 
@@ -169,13 +174,27 @@ class Facts:
 
     @cached_property
     def slow(self) -> float:
-        """How many times longer the slowest node takes: what is left between the kit's step and the
-        measured one. [ratio]"""
+        """How many times longer the step is than the kit's: what the slowest node is late by.
+        [ratio]"""
         return self.step_s / self.after.step_s
 
     @cached_property
     def slow_share(self) -> float:  # share
         return self.slow - 1
+
+    @cached_property
+    def late_s(self) -> float:  # s
+        return self.step_s - self.after.step_s
+
+    @cached_property
+    def slow_compute(self) -> float:
+        """How many times longer the slowest node computes: what it is late by, over the
+        micro-batches that pass its stage one after another. [ratio]"""
+        return 1 + self.late_s / layers_s(self.after)
+
+    @cached_property
+    def slow_compute_share(self) -> float:  # share
+        return self.slow_compute - 1
 
     @cached_property
     def slow_lost(self) -> float:  # ratio
@@ -238,9 +257,9 @@ class Facts:
             "| --- | ---: | ---: |",
         ]
         for name, stated in self.nodes:
-            factor = self.slow if stated is None else stated
+            factor = self.slow_compute if stated is None else stated
             compute_ms = self.compute_ms * factor
-            wait_s = 1e-3 * self.compute_ms * (self.slow - factor) * self.m + 0.02
+            wait_s = 1e-3 * self.compute_ms * (self.slow_compute - factor) * self.m + 0.02
             lines.append(f"| {name} | {compute_ms:.1f} ms | {wait_s:.2f} s |")
         return "\n".join(lines)
 
@@ -676,9 +695,11 @@ def which_question(f: Facts) -> Choice:
             "Compare the columns row by row.",
         ),
         worked=(
-            f"node-173 computes {show.share(f.slow_share)} longer and hardly waits: all "
+            f"node-173 computes {show.share(f.slow_compute_share)} longer and hardly waits: all "
             "others wait for it. That it waits least is the proof, more than that it "
-            "computes longest."
+            f"computes longest. And the size fits: {f.m} micro-batches, each "
+            f"{f.compute_ms * f.slow_compute_share:.0f} ms late, are the "
+            f"{show.seconds(f.late_s)} by which the reduction is too long."
         ),
         takeaway="The culprit is the rank that does not wait.",
     )
@@ -699,8 +720,8 @@ def tax_question(f: Facts) -> Number:
         axis="cost",
         level="senior",
         ask=(
-            f"One node of {f.per_node} devices is {show.share(f.slow_share)} slower. How many "
-            "device-hours does the run lose a day?"
+            f"This one node of {f.per_node} devices makes every step {show.share(f.slow_share)} "
+            "longer. How many device-hours does the run lose a day?"
         ),
         expected=f.lost_device_h,
         unit="device-hours",
@@ -844,7 +865,7 @@ def plan_question(f: Facts) -> Plan:
         ),
         hints=(
             "What makes a bubble smaller at the same batch?",
-            "Fewer stages, more chunks a stage, or weight gradients moved into the gaps.",
+            "More chunks a stage, fewer stages, or weight gradients moved into the gaps.",
             (
                 f"80 layers divide by stages times chunks; tensor parallelism below {f.tp} "
                 "leaves smaller all-reduces."
@@ -853,12 +874,16 @@ def plan_question(f: Facts) -> Plan:
         worked=(
             f"The kit's best: {show.share(f.best.mfu)} at {show.seconds(f.best.step_s)} a "
             f"step, against {show.share(f.after.mfu)} for the plan as it was. Interleaving "
-            "divides the bubble by the chunks a stage holds; fewer stages and less tensor "
-            "parallelism help as long as the memory holds."
+            "divides the bubble by the chunks a stage holds, so much that tp "
+            f"{f.best.plan['tp']} with {f.best.plan['pp']} stages idles "
+            f"{show.share(f.best.bubble_fraction)} of the step. With the degrees as they were, tp "
+            f"{f.tp} and pp {f.pp}, the best is {show.seconds(f.interleaved.step_s)}: its "
+            f"all-reduces take {show.seconds(f.interleaved.step_breakdown_s['tp'])} instead of "
+            f"{show.seconds(f.best.step_breakdown_s['tp'])}."
         ),
         takeaway=(
-            "At a fixed batch the schedule is the lever: interleave, shorten the pipeline, "
-            "and only then ask research for a larger batch."
+            "At a fixed batch the schedule is the lever: interleave, then trade tensor "
+            "parallelism for stages, and only then ask research for a larger batch."
         ),
     )
 
@@ -949,11 +974,12 @@ def tell_question(f: Facts) -> Explain:
             ),
         ),
         model=(
-            "Since the growth we lost device-hours worth thousands of dollars a day to one "
-            "slow node; it is drained. The larger part of the fall was the plan: at a fixed "
-            "batch twice the devices idle in the pipeline. We have switched to an "
-            "interleaved schedule; a larger batch is research's decision by Friday. An alert "
-            "on waiting per rank will find the next slow node within an hour."
+            f"Since the growth one slow node has cost {show.usd(f.lost_usd)} a day; it is "
+            "drained. The larger part of the fall was the plan: at a fixed batch twice the "
+            f"devices idle {show.share(f.bubble)} of the step in the pipeline, and an interleaved "
+            f"schedule brings MFU from {show.share(f.mfu_large)} to {show.share(f.best.mfu)}. A "
+            "larger batch is research's decision, by Friday. An alert on waiting per rank will "
+            "find the next slow node within an hour."
         ),
         hints=(
             "Money and days first.",

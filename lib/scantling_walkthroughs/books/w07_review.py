@@ -621,8 +621,9 @@ def across_question(f: Facts) -> Choice:
                 key="a",
                 text="nothing, as long as the network is fast",
                 says=(
-                    f"It moves {show.size(f.tp_bytes)} a device and step over cards that are "
-                    "an order of magnitude slower than the links."
+                    f"{show.size(f.tp_bytes)} a device and step then cross the network, and "
+                    f"{show.seconds(f.stated.step_breakdown_s['tp'])} of it is exposed; inside the "
+                    f"node it is {show.seconds(f.inside.step_breakdown_s['tp'])}."
                 ),
             ),
             Option(
@@ -843,7 +844,8 @@ def overhead_question(f: Facts) -> Number:
             f"{show.seconds(f.interval_s)}."
         ),
         takeaway=(
-            "The third fault hides in a small percentage: a factor of seven on one per cent is six."
+            "The third fault hides in a small percentage: seven times the bytes make "
+            f"{show.share(f.document_overhead)} of the time {show.share(f.overhead)}."
         ),
     )
 
@@ -1091,10 +1093,12 @@ def comment_question(f: Facts) -> Explain:
             ),
         ),
         model=(
-            "The date does not hold on 1,024 devices: twice the time. Line b divides by the "
-            "sparse peak; dense doubles the days. Line c: keep tensor parallelism inside the "
-            "node, memory has room. Line f: a checkpoint needs the optimizer states; save "
-            "asynchronously. Compute, bubble, network and failures are sound. Measure a "
+            f"The date does not hold: {show.days(run_days(f.best))} on {f.devices:,} devices at "
+            f"best, so {f.deadline_days} days take about {f.deadline_devices:,.0f} devices. "
+            "Line b divides by the sparse peak; the dense one doubles the days. Line c: keep "
+            f"tensor parallelism inside the node, {f.tp_cost:.2f} times as fast, and memory has "
+            f"room. Line f: a checkpoint is {show.size(f.save_bytes)} with the optimizer states; "
+            "save asynchronously. Compute, bubble, network and failures are sound. Measure a "
             "hundred steps on 64 nodes before ordering."
         ),
         hints=(

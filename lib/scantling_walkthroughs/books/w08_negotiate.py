@@ -376,6 +376,11 @@ class Facts:
             rows.append(f"- {key}: {days:.1f} days{late}, ${usd / 1e6:.2f}M{dear}{both}")
         return "\n".join(rows)
 
+    def priced(self, package: str) -> str:
+        """Days and dollars of a package, as they are printed."""
+        found = self.packages[package]
+        return f"{show.days(run_days(found))}, {show.usd(run_usd(found))}"
+
     @cached_property
     def points(self) -> dict[str, tuple[list[float], list[float]]]:
         return {
@@ -824,31 +829,21 @@ def package_question(f: Facts) -> Choice:
         expected=tuple(f.meets),
         several=True,
         options=(
+            Option(key="a", text=f"{f.more:,} devices, bf16, all tokens", says=f"{f.priced('a')}."),
             Option(
-                key="a",
-                text=f"{f.more:,} devices, bf16, all tokens",
-                says=(f"{show.days(f.packages['a'].days)}, {show.usd(f.packages['a'].cost_usd)}."),
-            ),
-            Option(
-                key="b",
-                text=f"{f.devices:,} devices, fp8, all tokens",
-                says=(f"{show.days(f.packages['b'].days)}, {show.usd(f.packages['b'].cost_usd)}."),
+                key="b", text=f"{f.devices:,} devices, fp8, all tokens", says=f"{f.priced('b')}."
             ),
             Option(
                 key="c",
                 text=f"{f.middle:,} devices, fp8, {show.params(f.fewer_tokens)} tokens",
-                says=(f"{show.days(f.packages['c'].days)}, {show.usd(f.packages['c'].cost_usd)}."),
+                says=f"{f.priced('c')}.",
             ),
             Option(
                 key="d",
                 text=f"{f.more:,} devices, bf16, {show.params(f.cut_tokens)} tokens",
-                says=(f"{show.days(f.packages['d'].days)}, {show.usd(f.packages['d'].cost_usd)}."),
+                says=f"{f.priced('d')}.",
             ),
-            Option(
-                key="e",
-                text=f"{f.more:,} devices, fp8, all tokens",
-                says=(f"{show.days(f.packages['e'].days)}, {show.usd(f.packages['e'].cost_usd)}."),
-            ),
+            Option(key="e", text=f"{f.more:,} devices, fp8, all tokens", says=f"{f.priced('e')}."),
         ),
         hints=(
             "Two inequalities for each.",
@@ -1057,12 +1052,13 @@ def offer_question(f: Facts) -> Explain:
             ),
         ),
         model=(
-            "Option one: 3,072 devices, fp8, fewer tokens: inside both limits in days and "
-            "dollars. Option two: all tokens on 4,096 in fp8: in time, over budget. Option "
-            "three: 2,048 in fp8: all tokens at the least money, late. I recommend the first "
-            "if research signs the tokens and fp8; the second if a day is worth more than "
-            "its price per day. Risk: fp8 stability; we measure a week of fp8 against bf16 "
-            "first and fall back with the deadline moved."
+            f"Option one: {f.middle:,} devices, fp8, {show.params(f.fewer_tokens)} tokens: "
+            f"{f.priced('c')}, inside both limits. Option two: all tokens on {f.more:,} in fp8: "
+            f"{f.priced('e')}, in time, over budget. Option three: all tokens on {f.devices:,} in "
+            f"fp8: {f.priced('b')}, late. I recommend the first if research signs the tokens and "
+            f"fp8; the second if a day is worth more than {show.usd(f.day_usd)}, the price of a "
+            "day. Risk: fp8 stability; we measure a week of fp8 against bf16 first and fall back "
+            "with the deadline moved."
         ),
         hints=(
             "Three options: money, time, quality, risk of each.",

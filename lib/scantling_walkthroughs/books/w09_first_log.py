@@ -1,6 +1,7 @@
 """Your first week's log: what a pilot's log says of the whole run, and how far it is believed."""
 
 from functools import cached_property
+from math import log
 from typing import Any
 
 from scantling import Assessment, assess
@@ -108,6 +109,16 @@ class Facts:
         return 1 - self.ratio
 
     @cached_property
+    def spreads(self) -> float:
+        """How far the pilot lies from what was expected, in spreads of runs of one site."""
+        return -log(self.ratio) / self.within
+
+    @cached_property
+    def site_spreads(self) -> float:
+        """The same, in spreads of sites."""
+        return -log(self.ratio) / self.between
+
+    @cached_property
     def weight(self) -> float:  # share
         return self.between**2 / (self.between**2 + self.within**2)
 
@@ -128,6 +139,10 @@ class Facts:
         return float(self.ratio ** (1 - self.weight))
 
     @cached_property
+    def by_factor_s(self) -> float:  # s
+        return self.before.step_s * self.factor
+
+    @cached_property
     def quarter_s(self) -> float:  # s
         return self.step_s * self.pilot / self.whole
 
@@ -138,6 +153,14 @@ class Facts:
     @cached_property
     def days_before(self) -> float:  # ratio
         return run_days(self.before)
+
+    @cached_property
+    def days_low(self) -> float:  # days
+        return self.whole_days * self.after.step_s_low / self.after.step_s
+
+    @cached_property
+    def days_high(self) -> float:  # days
+        return self.whole_days * self.after.step_s_high / self.after.step_s
 
     @cached_property
     def days_pilot(self) -> float:  # days
@@ -284,7 +307,7 @@ def rate_question(f: Facts) -> Number:
         ),
         worked=(
             f"`{f.batch} · {f.seq_len:,} / {show.seconds(f.step_s)} / {f.pilot}` = "
-            f"{f.device_rate:.0f} tokens a second and device."
+            f"{f.device_rate:,.0f} tokens a second and device."
         ),
         takeaway=(
             "Compare runs by tokens a second and device: it needs neither a peak nor a convention."
@@ -315,10 +338,10 @@ def mfu_question(f: Facts) -> Number:
         hints=(
             "Useful FLOP over what the device could have done.",
             "`tokens/s · FLOP per token / peak`",
-            (f"`{f.device_rate:.0f} · {show.flop(f.flops_per_token)} / {show.flops(f.peak)}`"),
+            (f"`{f.device_rate:,.0f} · {show.flop(f.flops_per_token)} / {show.flops(f.peak)}`"),
         ),
         worked=(
-            f"`{f.device_rate:.0f} · {show.flop(f.flops_per_token)} / {show.flops(f.peak)}` = "
+            f"`{f.device_rate:,.0f} · {show.flop(f.flops_per_token)} / {show.flops(f.peak)}` = "
             f"{show.share(f.pilot_mfu)}."
         ),
         takeaway="An MFU without its FLOP count and its peak is no number.",
@@ -362,14 +385,14 @@ def expectation_question(f: Facts) -> Choice:
                 key="c",
                 text="the log is wrong, since it is faster than expected",
                 says=(
-                    "The difference is less than two of the usual ones; look at the "
-                    "settings, then believe it."
+                    f"It lies {f.site_spreads:.1f} times as far off as sites usually do; look at "
+                    "the settings, then believe it."
                 ),
             ),
             Option(
                 key="d",
                 text="it is within the scatter of a single run, so nothing changes",
-                says="It is three times that scatter.",
+                says=f"It is {f.spreads:.1f} times that scatter.",
             ),
         ),
         hints=(
@@ -483,8 +506,9 @@ def scale_question(f: Facts) -> Number:
             f"`{show.seconds(f.before.step_s)} · {show.number(f.factor)}`",
         ),
         worked=(
-            f"About `{show.seconds(f.before.step_s)} · {show.number(f.factor)}`; the kit, "
-            f"which moves the speeds of the chip, says {show.seconds(f.after.step_s)} "
+            f"`{show.seconds(f.before.step_s)} · {show.number(f.factor)}` = "
+            f"{show.seconds(f.by_factor_s)}; the kit, which moves the speeds of the chip and not "
+            f"what the network and the host take, says {show.seconds(f.after.step_s)} "
             f"({show.seconds(f.after.step_s_low)} to {show.seconds(f.after.step_s_high)}). "
             f"Later the run printed {show.seconds(f.later_s)}. Dividing the pilot's step by "
             f"the devices says {show.seconds(f.quarter_s)}: near, because this plan scales, "
@@ -704,11 +728,11 @@ def tell_question(f: Facts) -> Explain:
             ),
         ),
         model=(
-            "The pilot ran a fifth faster than published runs let us expect, so the whole "
-            "run takes some days less than planned. The range is narrower now because we "
-            "measured it here, and it still rests on one run. Memory and the network between "
-            "many nodes are open and will be known next week. Until then I would promise the "
-            "upper end."
+            f"The pilot's step took {show.share(f.faster)} less than published runs let us "
+            f"expect, so the whole run takes {f.whole_days:.0f} days, not {f.days_before:.0f}. The "
+            f"range is {f.days_low:.0f} to {f.days_high:.0f} days: measured here, and resting on "
+            "one run. Memory and the network between many nodes are open and will be known next "
+            f"week. Until then I would promise {f.days_high:.0f} days."
         ),
         hints=(
             "The date first.",

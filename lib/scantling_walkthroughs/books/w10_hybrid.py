@@ -933,11 +933,12 @@ def tell_question(f: Facts) -> Explain:
             ),
         ),
         model=(
-            "When it serves, the cache shrinks with the number of attention layers, whatever "
-            "the length. In training it pays only with sequences of tens of thousands of "
-            "tokens; below that it is slower. It saves no activations, and its pipeline "
-            "stages have to be split by time. Whether quality and recall hold is for "
-            "small-scale runs to show before we commit."
+            "When it serves, the cache shrinks with the number of attention layers, by "
+            f"{show.size(f.saved)} of {show.size(f.cache_all_bytes)} at {f.long:,} tokens. In "
+            f"training it takes {f.short_ratio:.1f} times as long at {f.short:,} tokens, about as "
+            f"long at {f.middle:,}, and {show.share(1 - 1 / f.speedup)} less at {f.long:,}. It "
+            "saves no activations, and its pipeline stages have to be split by time. Whether "
+            "quality and recall hold is for small-scale runs to show before we commit."
         ),
         hints=(
             "Serving and training see different things.",

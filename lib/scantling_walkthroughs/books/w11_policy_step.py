@@ -188,6 +188,10 @@ class Facts:
         return sum(times.values()) - times["rollout_s"]
 
     @cached_property
+    def train_s(self) -> float:  # s
+        return self.trainer_s - self.sync_s
+
+    @cached_property
     def step_s(self) -> float:  # s
         return self.answer.step_s or 0.0
 
@@ -214,6 +218,19 @@ class Facts:
     @cached_property
     def high_hours(self) -> float:  # h
         return self.run_hours * (self.answer.step_s_high or 0.0) / self.step_s
+
+    @cached_property
+    def idle(self) -> float:
+        """Share of a step that the engine stands idle beside the trainer."""
+        return 1 - self.engine_s / self.step_s
+
+    @cached_property
+    def shared_hours(self) -> float:  # h
+        return self.steps * self.shared_s / (self.shared.goodput or 1.0) / 3600
+
+    @cached_property
+    def shared_high_hours(self) -> float:  # h
+        return self.shared_hours * (self.shared.step_s_high or 0.0) / self.shared_s
 
     @cached_property
     def states_bytes(self) -> float:  # bytes
@@ -393,7 +410,7 @@ def running_question(f: Facts) -> Number:
         slips=(
             Slip(
                 value=(f.room_bytes + f.weights_bytes) / (f.kv_bytes * f.length),
-                says="The weights have to go off first.",
+                says="The weights have to be taken off first.",
             ),
             Slip(
                 value=f.room_bytes / (f.kv_bytes * (f.prompt + f.longest)),
@@ -494,8 +511,8 @@ def pace_question(f: Facts) -> Number:
         level="mid",
         ask=(
             f"Half of the devices generate in {show.seconds(f.generation_s)}, half train in "
-            f"{show.seconds(f.trainer_s)}, new weights included. Samples may be a step old. How "
-            "many seconds does a step take?"
+            f"{show.seconds(f.train_s)}; the new weights then take both {show.seconds(f.sync_s)}. "
+            "Samples may be a step old. How many seconds does a step take?"
         ),
         expected=f.step_s,
         unit="s",
@@ -704,10 +721,11 @@ def tell_question(f: Facts) -> Explain:
         ),
         model=(
             "I would let engine and trainer share all devices: the split leaves the engine idle "
-            "for nearly half of a step, and sharing is as fast while samples stay fresh. The run "
-            "then takes a little more than a day, and I would promise the end of the interval. If "
-            "responses grow a longer tail, the split comes back. It rests on printed lengths and "
-            "on a reward that takes no time."
+            f"for {show.share(f.idle)} of a step of {show.seconds(f.step_s)}, and sharing takes "
+            f"{show.seconds(f.shared_s)} with fresh samples. The run then takes "
+            f"{show.hours(f.shared_hours)}, and I would promise {show.hours(f.shared_high_hours)}, "
+            "the end of the interval. If responses grow a longer tail, the split comes back. It "
+            "rests on printed lengths and on a reward that takes no time."
         ),
         hints=(
             "The layout first.",
