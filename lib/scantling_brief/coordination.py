@@ -33,13 +33,8 @@ _QUANTITY = re.compile(
     rf"(?P<unit>{_UNIT})?(?![\w%]|\.\d|\s*/\s*\w|\s?[gt]i?b)",
     re.ASCII | re.IGNORECASE,
 )
-_IS_OF = re.compile(rf"\b(?:{_LABEL})(?:\s*[=:]|\s+of)?\s*$", re.IGNORECASE)
 # what a value is of, where it is said once: global batch 2M or 8M tokens
-_OF = re.compile(
-    r"\b((?:(?:global|micro)[\s-]?)?batch(?:\s+size)?|(?:sequence|context)(?:\s+length)?|ctx|gbs)"
-    r"(?:\s*[=:]|\s+of)?\s+$",
-    re.IGNORECASE,
-)
+_OF = re.compile(rf"\b({_LABEL})(?:\s*[=:]|\s+of)?\s*$", re.IGNORECASE)
 # behind a number without a unit
 _FREE = re.compile(
     r"\s*(?:[?.,;:)]|$)|\s+(?:for|on|in|at|with|over|using|and|or|to|vs|versus|instead)\b",
@@ -182,7 +177,7 @@ def _joined(text: str, found: list[_Quantity], i: int) -> list[_Edit]:
         between = text[found[j].end : found[j + 1].start]
         if found[j].unit or not (_COMMA.fullmatch(between) or _JOINT.fullmatch(between)):
             break
-        if last.unit and _IS_OF.search(text, 0, found[j].start):
+        if last.unit and _OF.search(text, 0, found[j].start):
             break
         edits += _of_both(found[j], last)
         if _COMMA.fullmatch(between):

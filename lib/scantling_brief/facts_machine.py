@@ -49,8 +49,6 @@ def read_machine(notes: Notes) -> None:
     read_network(notes)
     _failures(notes)
     _come_to(notes, {"spares_of_each": _spares})
-    if "rdma" in facts:
-        notes.note(notes.words["rdma"], why="the fabric does RDMA; there is no field for it")
 
 
 def _come_to(notes: Notes, readers: Mapping[str, Callable[[Notes, Any], None]]) -> None:

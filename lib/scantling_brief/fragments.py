@@ -7,8 +7,20 @@ from collections.abc import Iterable
 from scantling import catalogue
 from scantling.base.files import table
 
+# racks that accelerators of the catalogue are sold in: nvl72
+RACK = "|".join(
+    sorted(
+        {
+            rack
+            for row in catalogue.accelerators().values()
+            for name in (row.id, *row.aliases)
+            for rack in re.findall(r"nvl\d+", name)
+        }
+    )
+)
 FAMILY = (
-    r"NVL72|GH200|GB200|GB300|A100|A800|H100|H800|H200|H20|B200|B300"
+    rf"{'|'.join(table(__file__, 'names')['racks'])}|"
+    r"GH200|GB200|GB300|A100|A800|H100|H800|H200|H20|B200|B300"
     r"|V100|L40S|L40|(?:GeForce\s+)?(?:RTX[\s-]?)?(?:3090|4090|5090)|RTX\s?PRO\s?6000"
     r"|(?:RTX[\s-]?)?A6000|A40|A10G?"
     r"|MI250X?(?:[\s-]GCD(?=s?\b))?|MI300X?|MI325X?"
@@ -38,7 +50,7 @@ MEMORY_OF_EACH = (
     r"|gpu memory|memory|each|per\s+(?:gpu|card|device|chip))(?:\s+(?:each|per\s+(?:gpu|card"
     r"|device|chip)))?\)?)"
 )
-FORM = r"SXM\d?|PCI-?e|NVL72|NVL36|NVL|OAM|HBM\d\w?"
+FORM = rf"SXM\d?|PCI-?e|{RACK}|NVL|OAM|HBM\d\w?"
 ENDLESS = r"(?:nan|inf(?:inity)?)"
 MOST = (
     r"(?:(?:at|a) most|no more than|not more than|not (?:to )?exceed"
@@ -153,6 +165,11 @@ CHECKPOINT = r"(?:checkpoint(?:ing|s)?|ckpts?|saves?)"
 SITES = (
     r"(?:sites|data\s?cent(?:er|re)s|regions|campuses"
     r"|clusters(?=[^.;?]*\b(?:ms|km|wan|cit(?:y|ies)|apart|remote|regions)\b))"
+)
+_SAYS = r"(?:says|suggests|allows|recommends|wants)"
+OPTIMAL = (
+    r"(?:(?:chinchilla|compute)[\s-]optimal(?:ly|ity)?|(?:by|per)\s+chinchilla|chinchilla[\s-](?:sized?|style|scale)"
+    rf"|as\s+(?:big|large)\s+as\s+chinchilla(?:\s+{_SAYS})?|chinchilla\s+{_SAYS})"
 )
 TIMES = r"(?:\s*[x×*]\s*|\s+)"
 

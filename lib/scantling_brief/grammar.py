@@ -12,7 +12,7 @@ from scantling.design.line_reading import Read
 
 from .coordination import said_of_each
 from .decisive import ask_about
-from .fragments import FAMILY, GROUP, MEMORY, TIMES, whole_in
+from .fragments import FAMILY, GROUP, MEMORY, RACK, TIMES, whole_in
 from .idle import is_idle, turning
 from .match import Match
 from .notes import NEGATED, TURNED, UNUSED, Notes
@@ -25,7 +25,7 @@ from .rules_machine import MACHINE
 from .rules_model import MODEL, STYLE
 from .rules_questions import QUESTIONS
 from .rules_tuning import TUNING
-from .spelling import in_english
+from .spelling import in_dollars, in_english
 from .topics import Topic
 from .units import SECONDS
 
@@ -210,7 +210,7 @@ def in_digits(text: str) -> str:
     text = _SPELT.sub(_in_digits, text)
     text = _A_TIME.sub(r"\1\g<2>1", text)
     text = _COUNT.sub(lambda match: digits.get(match[0].lower(), "1"), text)
-    return said_of_each(text, bool(_WHICH.search(text)))
+    return said_of_each(in_dollars(text), bool(_WHICH.search(text)))
 
 
 def scan(text: str) -> Notes:
@@ -291,7 +291,7 @@ _LACKS = re.compile(
     r"\s+(?:(?:an?|any|the)\s+)?(?=[a-z])",
     re.IGNORECASE,
 )
-_RACK = re.compile(r"\bnvlink[\s-]?(72|36)\b", re.IGNORECASE)
+_RACK = re.compile(rf"\bnvlink[\s-]?({RACK.replace('nvl', '')})\b", re.IGNORECASE)
 _TPU_OR = re.compile(
     r"(\bTPU[\s-]?v\d\w*\s+(?:or|vs\.?|versus|against|instead\s+of|than)\s+)(?=v\d[a-z]?\b)",
     re.IGNORECASE,

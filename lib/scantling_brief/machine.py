@@ -10,6 +10,7 @@ from scantling.base.errors import DesignError
 from scantling.base.units import GB, GBIT
 from scantling.catalogue.hardware import Accelerator
 
+from .fragments import RACK
 from .notes import Notes
 from .readers import RACKS, Chip
 
@@ -107,12 +108,11 @@ def _has_memory(row: Accelerator, memory_gb: int) -> bool:
     return _apart(on_box, memory_gb) < 1 or in_name or reported
 
 
-_RACK_FORMS = ("nvl72", "nvl36")  # whose number is the rack's, not a generation
-
-
 def _has_form(row: Accelerator, form: str) -> bool:
-    if form in _RACK_FORMS:
-        return form in row.id
+    """Whether an accelerator is of a form: the number of a rack is its devices, that of a module a
+    generation."""
+    if re.fullmatch(RACK, form):
+        return any(form in name for name in (row.id, *row.aliases))
     short = form.rstrip("0123456789")
     return short in row.id.rstrip("0123456789") or form in row.id or form in _flat(row.name)
 

@@ -33,7 +33,6 @@ FACTS = (
     "nodes",
     "racks",
     "nvlink",
-    "rdma",
     "fabric",
     "rate",
     "rate_of",
@@ -462,7 +461,7 @@ def _of_plan(path: str) -> bool:
     return path.startswith("plan.") or path in ("job.precision", "job.optimizer")
 
 
-_RATED = ("rate", "fabric", "no_ib", "rdma", "cluster.nics_per_node")
+_RATED = ("rate", "fabric", "no_ib", "cluster.nics_per_node")
 _WORDS_OF = {
     "plan.recompute": RECOMPUTES,
     "plan.schedule": SCHEDULES,

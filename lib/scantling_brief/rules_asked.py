@@ -6,7 +6,6 @@ from scantling.base.typed import CURRENCIES, CURRENCY_SIGNS
 from .fragments import (
     ACCELERATOR,
     BE,
-    CONTEXT,
     DEVICE_NOUN,
     GROUP,
     MODEL_NOUN,
@@ -50,7 +49,7 @@ _RANGE = (
     rf"|{number_in('i')}(?:[-–—]|\s+to\s+){number_in('j')})"
 )
 _THEN = r"(?:\+|&|->|→|,?\s*then|,?\s*and(?:\s+then)?|,?\s*followed\s+by|,?\s*plus)"
-_DOLLARS = r"(?:us)?\$\s*"
+_DOLLARS = r"\$\s*"
 # a rented machine as its owner calls it: p4de.24xlarge, a2-ultragpu-8g, BM.GPU.A100-v2.8
 _RENTED = (
     r"(?:(?:[gp]\d\w{0,3}|trn\d\w?|inf\d|dl\d\w?)\.(?:\d*x?large|metal\S*)"
@@ -107,7 +106,6 @@ ASKED = (
     *asks(
         _WHICH,
         rf"{_RANGE}[\s-]*(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)",
-        rf"between\s+{time_in('x')}{_UP_TO}{time_in('y')}",
         choices=("constraints.deadline_days",),
     ),
     *asks(_WHICH, rf"{_RANGE}[\s-]*(?:tokens?|toks?)(?!\s*(?:/|per))", choices=("job.tokens",)),
@@ -117,13 +115,11 @@ ASKED = (
         r"\d+(?:\.\d+)?\s?b?(?:[-–—]|\s+to\s+)\d+(?:\.\d+)?\s?b",
         choices=("model.size",),
     ),
-    *asks(_WHICH, rf"{_RANGE}[\s-]*{CONTEXT}", choices=("job.seq_len",)),
-    *asks(_WHICH, rf"{_RANGE}\s+epochs?", choices=("job.tokens",)),
     *asks(
         _WHICH,
         rf"(?:between|from)\s+{_DOLLARS}{number_in('x')}{_UP_TO}(?:{_DOLLARS})?{number_in('y')}",
         rf"{_DOLLARS}{number_in('x')}(?:\s*[-–—]\s*|\s+to\s+)(?:{_DOLLARS}{number_in('y')}|{number_in('z')}(?!\s*(?:[x×*-]|[a-z])))",
-        rf"{_RANGE}\s*(?:usd|(?:us\s+)?dollars|\$)",
+        rf"{number_in('x')}(?:\s*[-–—]\s*|\s+to\s+){_DOLLARS}{number_in('y')}",
         choices=("constraints.budget_usd",),
     ),
     *asks(
@@ -136,7 +132,6 @@ ASKED = (
         "every plan has to fit with what the allocator keeps: how likely may it run out "
         "(constraints.max_oom_probability)?",
         rf"(?:{MOST}\s*)?\d+(?:\.\d+)?\s*(?:%|percent)\s+(?:of\s+)?(?:the\s+|gpu\s+|device\s+|hbm\s+|v-?ram\s+)*(?:memory|hbm|v-?ram)(?:\s+(?:headroom|margin|use|usage|free))?",
-        r"(?:memory|hbm|v-?ram)\s+(?:head-?room|margin|reserve)(?:\s+of)?\s*\d+(?:\.\d+)?\s*(?:%|percent|gb)?",
         choices=("constraints.max_oom_probability",),
     ),
     *asks(
@@ -180,7 +175,7 @@ ASKED = (
     ),
     *asks(
         "how much is it for the whole run (constraints.budget_usd)?",
-        rf"(?:us)?\$\s*{number_in('v')}\s*(?:/|per|an?|every|each)\s*(?:day|week|month|quarter|year|annum)",
+        rf"\$\s*{number_in('v')}\s*(?:/|per|an?|every|each)\s*(?:day|week|month|quarter|year|annum)",
         choices=("constraints.budget_usd",),
     ),
     *asks(

@@ -10,6 +10,7 @@ from .fragments import (
     HBM,
     LINK,
     OVER,
+    RACK,
     SITES,
     STORAGE,
     TIMES,
@@ -74,7 +75,7 @@ _ADD = (
 MACHINE = (
     *sets(
         {"racks": whole("n"), "accelerator": accelerator},
-        rf"(?=[\w\s-]*NVL(?:72|36)\s*[x×*]){ACCELERATOR}\s*[x×*]\s*{whole_in('n')}(?!\s*[x×*\d])",
+        rf"(?=[\w\s-]*(?:{RACK})\s*[x×*]){ACCELERATOR}\s*[x×*]\s*{whole_in('n')}(?!\s*[x×*\d])",
         why="so many racks",
     ),
     *sets(
@@ -128,7 +129,6 @@ MACHINE = (
             "cluster.devices_per_node": of_a_node("per", "n"),
         },
         rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s*[x×*]\s*(?P<per>\d{{1,2}})\s*[x×*]\s*(?P<n>\d{{1,5}})(?P<n_s>)",
-        rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s*[x×*]\s*(?P<per>\d{{1,2}})\s*[x×*]\s*{whole_in('n')}\s*{GROUP}",
     ),
     *asks(
         "how many are left (cluster.devices), and are these spare (reliability.spares)?",
@@ -185,10 +185,6 @@ MACHINE = (
     ),
     *sets(
         {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
-        (
-            rf"(?P<n>1)\s+(?P<n_s>)(?P<per>\d+)\s?[x×]\s?{ACCELERATOR}\s+"
-            r"(?:node|server|machine|box|host)(?!s)"
-        ),
         rf"{whole_in('n')}\s+(?P<per>\d+)\s?[x×]\s?{ACCELERATOR}\s+{GROUP}",
         rf"{whole_in('n')}-(?:node|host|server|machine)\s+(?P<per>)(?P<per_s>){ACCELERATOR}(?:\s+(?:cluster|system|machine))?",
     ),
@@ -236,8 +232,6 @@ MACHINE = (
             rf"{whole_in('n')}{TIMES}(?:{ACCELERATOR}\s+)?racks?(?!\s+"
             r"(?:fail|loss|outage))"
         ),
-        rf"{whole_in('n')}\s+racks?\s+of\s+{ACCELERATOR}",
-        rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('n')}\s*racks?",
     ),
     *sets(
         {"cluster.devices": tpu_slices, "accelerator": accelerator},
@@ -254,7 +248,6 @@ MACHINE = (
     *sets(
         {"accelerator": accelerator, "cluster.devices": devices("c")},
         rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('c')}(?!\s*(?:racks?|pods?|{GROUP})\b)",
-        rf"{whole_in('c')}[\s-]*{DEVICE_NOUN}\s+{ACCELERATOR}",
     ),
     *sets(
         {"accelerator": accelerator, "cluster.devices": devices("c")},
@@ -292,10 +285,6 @@ MACHINE = (
             rf"{whole_in('n')}\s+{SITES},?\s+each\s+(?:(?:with|of|having)\s+)?{whole_in('c')}{TIMES}"
             rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"
         ),
-        (
-            rf"{whole_in('n')}\s+{SITES},?\s+(?:with|w/|of|having)\s+{whole_in('c')}{TIMES}"
-            rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s+each"
-        ),
         rf"{whole_in('n')}\s+{SITES}\s+of\s+{whole_in('c')}{TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?",
     ),
     *sets(
@@ -321,14 +310,6 @@ MACHINE = (
             rf"{whole_in('n')}{TIMES}(?:{ACCELERATOR}\s+)?{GROUP}(?:,?\s*"
             r"(?:of|with|x|×|each with|each having|having|at)\s*(?P<per>\d+)"
             rf"(?:\s*[x×]?\s*{DEVICE_NOUN}(?:\s+each)?|\s+each|(?=\s*(?:$|[,.;:)?!]))))?"
-        ),
-    ),
-    *sets(
-        {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
-        (
-            rf"{whole_in('n')}\s*{GROUP}\s*(?:of|with|x|×|,)?\s*(?P<per>\d+)\s*[x×]?\s*"
-            rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+(?:each|(?:per"
-            rf"|in each)\s+{GROUP}))?"
         ),
     ),
     *sets(
@@ -383,7 +364,6 @@ MACHINE = (
         {"cluster.measured.all_reduce_gbytes_per_s": gigabytes_per_s},
         rf"(?:(?:nccl|rccl)(?:[\s-]tests?)?\s+)?all[\s_-]?reduce(?:[\s_-]*(?:perf|bus[\s-]?bw|bus\s+bandwidth|bandwidth|bw))*{BE}\s*"
         r"(?:(?:only|just|about|around)\s+)*(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)(?:/s|ps)(?:\s+bus[\s-]?bw)?(?:\s+(?:in|by|from)\s+(?:nccl|rccl)[\s-]?tests?)?",
-        rf"(?:nccl|rccl)(?:[\s-]tests?)?\s+bus[\s-]?(?:bw|bandwidth){BE}\s*(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)(?:/s|ps)",
         why="bus bandwidth as nccl-tests print it",
     ),
     *sets(
@@ -407,7 +387,6 @@ MACHINE = (
             r"(?!\s*\d*[\s\d.]*[gt]b)"
         ),
     ),
-    *sets({"nvlink": always(True)}, rf"{LINK}nvswitch"),
     *sets(
         {"fabric": always("ib")},
         rf"{LINK}(?:infiniband|ib)(?:\s+(?:rdma|network|fabric|networking))*",
@@ -427,19 +406,6 @@ MACHINE = (
     ),
     *sets({"fabric": always("efa-v2")}, rf"{LINK}(?:aws\s+)?efa"),
     *sets({"fabric": prefixed("efa-")}, rf"{LINK}(?:aws\s+)?efa[\s-]?(?P<v>v[1-4])"),
-    *sets(
-        {"fabric": always("ib"), "rate": plain},
-        rf"{LINK}(?:infiniband|ib)(?:\s+at|,)?\s+(?P<v>\d+)\s?g",
-        rf"{LINK}(?:infiniband|ib)[\s-]+(?P<v>100|200|400|800)(?!\s*(?:x|[a-z]+\d|gpus?|nodes?))",
-    ),
-    *sets(
-        {"fabric": always("rocev2"), "rate": plain},
-        rf"{LINK}roce(?:\s?v2)?(?:\s+at|,)?\s+(?P<v>\d+)\s?g",
-        rf"{LINK}roce(?:\s?v2)?[\s-]+(?P<v>100|200|400|800)(?!\s*(?:x|[a-z]+\d|gpus?|nodes?))",
-    ),
-    *sets(
-        {"fabric": always("eth"), "rate": plain}, rf"{LINK}ethernet(?:\s+at|,)?\s+(?P<v>\d+)\s?g"
-    ),
     *sets({"fabric": always("eth"), "rate": plain}, rf"{LINK}(?P<v>\d+)\s?gbe"),
     *sets(
         {"rate": plain},
@@ -456,17 +422,13 @@ MACHINE = (
             {"fabric": always(kind), "rate": plain},
             rf"{LINK}(?P<v>10|25|40|50|100|200|400|800)[\s-]?(?-i:G(?:b(?:it)?(?:/s|ps)?|bE)?|g(?:b(?:it/s|ps|e))?)[\s-]+(?:{name})"
             r"(?:\s+(?:rdma|network|fabric|networking|links?))*",
+            rf"{LINK}(?:{name})(?:\s+at|,)?\s+(?P<v>\d+)\s?g",
+            rf"{LINK}(?:{name})[\s-]+(?P<v>100|200|400|800)(?!\s*(?:x|[a-z]+\d|gpus?|nodes?))",
         )
     ),
-    *sets({"rdma": always(True)}, r"rdma"),
     *sets(
         {"no_ib": always(True)},
         r"(?:no|without|not)\s+(?:(?:budget|money|funds|need)\s+for\s+)?(?:infini-?band|ib|rdma)",
-    ),
-    *sets(
-        {"cluster.nics_per_node": whole("n"), "fabric": always("eth"), "rate": plain},
-        rf"{whole_in('n')}\s?[x×*]\s?(?P<v>10|25|40|50|100|200|400|800)\s?GbE(?:\s+(?:nics?|ports|links))?"
-        r"(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
     ),
     *sets(
         {"rate_before": gigabytes_per_s_of("w"), "rate_after": gigabytes_per_s_of("v")},
@@ -556,10 +518,6 @@ MACHINE = (
         {"cluster.nics_per_node": whole("n"), "rate": plain},
         r"(?P<v>100|200|400|800)\s?G(?:b(?:it)?(?:/s|ps)?|bps|be)?\s+(?:nics?|ports|hcas?|rails)\s*[,(:]?\s*"
         rf"{whole_in('n')}\s+(?:of\s+them\s+)?(?:per|a|in\s+each|each|on\s+each)\s*{GROUP}\)?",
-    ),
-    *sets(
-        {"cluster.nics_per_node": whole("n")},
-        rf"(?:nics?|hcas?)\s*[,(:]?\s*{whole_in('n')}\s+(?:of\s+them\s+)?(?:per|a|in\s+each|on\s+each)\s*{GROUP}\)?",
     ),
     *sets(
         {"cluster.nics_per_node": whole("v")},

@@ -1,7 +1,8 @@
 """What a line says of the model, the job and the plan."""
 
+from collections.abc import Mapping
+
 from .fragments import (
-    ACCELERATOR,
     BATCH,
     BE,
     BILLIONS,
@@ -11,6 +12,7 @@ from .fragments import (
     MAKER,
     MODEL_NOUN,
     MOST,
+    OPTIMAL,
     OVER,
     PARAMS,
     PER_DEVICE,
@@ -46,9 +48,49 @@ def _ways(path: str, axis: str, name: str) -> tuple[Rule, ...]:
         rf"(?P<v>\d+)[\s-]*(?:way|x)?\s+{axis}",
         rf"(?P<v>\d+)[\s-]*way\s+{name}(?:{parallel})?",
         rf"-{{0,2}}{name}{parallel}{size}{BE}\s*(?P<v>\d+)",
+    ) + sets({path: always(1)}, rf"(?:no|without|avoid(?:ing)?|skip)\s+(?:{axis}|{name}{parallel})")
+
+
+def _words_of(path: str, words: Mapping[str, str], behind: str) -> tuple[Rule, ...]:
+    """The values of one field, each by its words, with what may stand behind them."""
+    patterns = {value: f"(?:{pattern}){behind}" for value, pattern in words.items()}
+    return tuple(
+        rule for value, text in patterns.items() for rule in sets({path: always(value)}, text)
     )
 
 
+_ATTENTIONS = {
+    "gqa": r"gqa|grouped[\s-]query",
+    "mqa": r"mqa|multi[\s-]query",
+    "mla": r"mla|multi[\s-]head latent",
+    "mha": r"mha|(?:full |standard )?multi[\s-]head",
+}
+_MLPS = {"swiglu": "swiglu", "geglu": "geglu", "gelu": "gelu", "squared-relu": r"squared[\s-]relu"}
+_FORMATS = {
+    "bf16": "bf16|bfloat16",
+    "fp16": "fp16|float16|half precision",
+    "fp32": "fp32|float32|single precision",
+    "mxfp8": "mxfp8",
+    "mxfp4": "mxfp4",
+    "nvfp4": "nvfp4|fp4",
+    "fp8-block": r"fp8[\s-]block(?:wise)?|block(?:wise)?[\s-]fp8",
+    "int8": "int8",
+    "fp8": (
+        r"(?:fp8(?:[\s-]+float8)?|float8)(?:[\s-]+(?:hybrid|tensorwise|rowwise|delayed(?:\s+scaling)?))?"
+    ),
+}
+_OPTIMIZERS = {
+    "adamw": r"adam[\s-]?w?",
+    "muon": "muon",
+    "adafactor": "adafactor",
+    "lion": "lion",
+    "sgd": "sgd",
+}
+_OF_ACTIVATIONS = (
+    r"(?:(?:act(?:ivations?)?|grad(?:ient)?s?)\.?[\s_-]*"
+    r"(?:ckpt(?:ing|s)?|chkpt|checkpoint(?:s|ing)?|recomp(?:ut(?:e|ation|ing))?))"
+)
+_RECOMPUTE = rf"(?:{_OF_ACTIVATIONS}|recomput(?:e|ation|ing)|AC)"
 STYLE = r"(?:style|like|class|based|esque|scale|type|shaped|architecture|arch|inspired)"
 _ACCUMULATION = (
     r"(?:(?:(?:gradient|grad)[\s_-]*)?(?:accumulation|accum|acc)(?:[\s_-]*steps?)?"
@@ -156,10 +198,6 @@ MODEL = (
     ),
     *sets(
         {"model.size": number("p"), "model.active": number("a")},
-        (
-            rf"{number_in('p')}\s*/\s*{number_in('a')}(?:\s*{PARAMS})?"
-            r"(?=\s*(?:moe|mixture|sparse))"
-        ),
         r"(?P<p>\d+(?:\.\d+)?)(?P<p_s>[bt])[\s-]A(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)",
     ),
     *sets(
@@ -174,13 +212,8 @@ MODEL = (
     ),
     *sets({"model.moe": always(False)}, r"dense"),
     *sets(
-        {"model.experts": whole("v"), "model.top_k": whole("k")},
-        rf"{whole_in('v')}[\s-]*(?:routed\s+)?experts?[\s,(]*(?:with\s+)?{whole_in('k')}\s+(?:active|activated|per\s+token)(?:\s+experts?)?\)?",
-    ),
-    *sets(
         {"model.mtp_layers": whole("v")},
         rf"mtp(?:[\s_-]*(?:heads?|layers?|depth|modules?))?{BE}\s*{whole_in('v')}",
-        rf"{whole_in('v')}\s+mtp(?:[\s_-]*(?:heads?|layers?|modules?))?",
     ),
     *sets(
         {"model.layers": whole("v")},
@@ -190,7 +223,6 @@ MODEL = (
         ),
         rf"(?:layers?|depth){BE}\s*{whole_in('v')}",
     ),
-    *sets({"model.layers": whole("v")}, r"(?P<v>\d{1,3})(?P<v_s>)L(?=\s*[,;/)]|\s)", case=True),
     *sets(
         {"model.experts": whole("v")},
         rf"{whole_in('v')}[\s-]*(?:routed\s+)?experts?(?:\s+per layer)?",
@@ -249,34 +281,11 @@ MODEL = (
         rf"{number_in('v')}[\s-]*(?:token\s+)?vocab(?:ulary)?",
     ),
     *sets(
-        {"model.attention": always("gqa")},
-        r"(?:gqa|grouped[\s-]query)(?:\s+attention)?(?:\s+\(gqa\))?",
-    ),
-    *sets(
         {"model.attention": always("gqa"), "model.kv_heads": whole("v")},
         r"gqa[\s=:-]*(?:with\s+|of\s+)?(?P<v>\d+)(?:\s+groups?)?(?!\s*[\w%])",
     ),
-    *sets(
-        {"model.attention": always("mqa")},
-        r"(?:mqa|multi[\s-]query)(?:\s+attention)?(?:\s+\(mqa\))?",
-    ),
-    *sets(
-        {"model.attention": always("mla")},
-        r"(?:mla|multi[\s-]head latent)(?:\s+attention)?(?:\s+\(mla\))?",
-    ),
-    *sets(
-        {"model.attention": always("mha")},
-        (
-            r"(?:mha|(?:full |standard )?multi[\s-]head)(?:\s+attention)?"
-            r"(?:\s+\(mha\))?"
-        ),
-    ),
-    *sets({"model.mlp": always("swiglu")}, r"swiglu(?:\s+(?:mlp|ffn|activations?))?"),
-    *sets({"model.mlp": always("geglu")}, r"geglu(?:\s+(?:mlp|ffn|activations?))?"),
-    *sets({"model.mlp": always("gelu")}, r"gelu(?:\s+(?:mlp|ffn|activations?))?"),
-    *sets(
-        {"model.mlp": always("squared-relu")}, r"squared[\s-]relu(?:\s+(?:mlp|ffn|activations?))?"
-    ),
+    *_words_of("model.attention", _ATTENTIONS, r"(?:\s+attention)?(?:\s+\([gm][qhl]a\))?"),
+    *_words_of("model.mlp", _MLPS, r"(?:\s+(?:mlp|ffn|activations?))?"),
     *sets(
         {"job.tokens": amount},
         (
@@ -289,7 +298,6 @@ MODEL = (
             r"|contexts?|vocab|windows?|seq|long))"
         ),
         rf"(?:tokens|token (?:count|budget)){BE}\s*{number_in('v')}",
-        rf"(?:another\s+)?{number_in('v')}\s+(?:more|further|additional|extra)\s+(?:tokens|toks?)",
         r"(?:another|further|additional)\s+(?P<v>\d+(?:\.\d+)?)\s?(?P<v_s>b|bn|t|billion|trillion)(?:\s+(?:tokens|toks?))?(?!\s*(?:param|model|dense|moe))",
     ),
     *sets(
@@ -302,7 +310,6 @@ MODEL = (
     *sets(
         {"steps": rest("v", "w"), "begun": always(True)},
         rf"{_SO_FAR}step\s+{number_in('v')}(?:\s*steps)?\s*(?:/|(?:out\s+)?of(?:\s+(?:the|our))?(?:\s+total)?)\s*{number_in('w')}(?:\s+steps)?",
-        rf"{_SO_FAR}{number_in('v')}(?:\s*steps)?\s*(?:out\s+)?of(?:\s+(?:the|our))?(?:\s+total)?\s*{number_in('w')}\s+steps",
         why="the rest of a run that has begun",
     ),
     *sets(
@@ -341,17 +348,12 @@ MODEL = (
     *sets(
         {"example_tokens": sequence_of("w")},
         rf"(?:avg\.?|average|mean)\s+(?:of\s+|length\s+(?:of\s+)?|len\s+)?{whole_in('w')}[\s-]*tok(?:en)?s?(?:\s+(?:each|per\s+\w+))?",
-        rf"{whole_in('w')}[\s-]*tok(?:en)?s?\s+(?:on\s+average|avg|average)(?:\s+per\s+\w+)?",
     ),
     *sets(
         {"examples": amount}, rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}(?!\s+(?:per|/))"
     ),
     *sets({"epochs": plain}, r"(?:for\s+|over\s+)?(?P<v>\d+)\s+epochs?"),
-    *sets(
-        {"tokens_per_param": always(20.0)},
-        _LAW_ALONE,
-        r"(?:chinchilla|compute)[\s-]optimal(?:ly|ity)?(?:\s+tokens?)?|chinchilla[\s-](?:style|scaling)",
-    ),
+    *sets({"tokens_per_param": always(20.0)}, _LAW_ALONE, rf"{OPTIMAL}(?:\s+tokens?)?"),
     *sets(
         {"tokens_per_param": plain},
         (
@@ -383,23 +385,17 @@ MODEL = (
         {"job.seq_len": sequence},
         rf"{CONTEXT}s?{BE}\s*(?:{MOST}\s*)?{whole_in('v')}(?:[\s-]*tokens?)?",
         rf"(?:{MOST}\s*)?{whole_in('v')}[\s-]*(?:tokens?[\s-]+)?{CONTEXT}s?",
-        rf"{whole_in('v')}[\s-]*tokens?\s+of\s+{CONTEXT}",
         rf"(?:cut-?off(?:[\s_-]?len(?:gth)?)?|truncat(?:ed?|ing|ion)(?:[\s_-]?len(?:gth)?)?|(?:model[\s_-])?max(?:imum)?[\s_-]length|(?:(?<![a-z]\s)|(?<=with\s)|(?<=and\s))length"
         rf"|max[\s_-]len){BE}\s*(?:{MOST}\s*)?{whole_in('v')}(?:[\s-]*tokens?)?",
         (
             rf"{_DOCUMENT}\s*(?:are|of|with|that are|reach|go"
             rf"|run)?\s*(?:{MOST}\s*)?{whole_in('v')}[\s-]*(?:tokens?(?:\s+long)?)?"
         ),
-        (
-            rf"{MOST}\s*{whole_in('v')}[\s-]*tokens?\s*(?:per|/|a|in (?:a|each))\s*(?:sequence"
-            r"|document|sample|example)"
-        ),
         rf"{whole_in('v')}[\s-]*tokens?[\s-]+(?:long\s+)?{_DOCUMENT}",
         (
             rf"{whole_in('v')}[\s-]*tokens?\s*(?:per|/)\s*(?:sequence|document|sample"
             r"|example)"
         ),
-        rf"pack(?:ing|ed)\s+(?:to|at|into|length)\s+{whole_in('v')}(?:[\s-]*tokens?)?",
         r"(?P<v>\d{1,3})(?P<v_s>k)[\s-]+pack(?:ing|ed)",
         why="K after a power of two is 1,024 here",
     ),
@@ -407,7 +403,6 @@ MODEL = (
         {"job.document_tokens": sequence},
         rf"(?:avg\.?|average|mean|typical|median)\s+{_DOCUMENT}(?:[\s-]+(?:length|len|size))?{BE}\s*{whole_in('v')}"
         r"(?:[\s-]*tokens?)?",
-        rf"{_DOCUMENT}\s+(?:of|are|with)\s+{whole_in('v')}\s*tokens?\s+(?:on\s+average|in\s+the\s+mean)",
         why="the mean length of a document",
     ),
     *sets(
@@ -428,11 +423,6 @@ MODEL = (
     *sets(
         {"job.tokens": always(1e12)},
         r"(?:per|for\s+each|a)\s+trillion\s+tokens",
-        why="what one takes",
-    ),
-    *sets(
-        {"job.tokens": always(1e9)},
-        r"(?:per|for\s+each|a)\s+billion\s+tokens",
         why="what one takes",
     ),
     *sets(
@@ -462,9 +452,7 @@ MODEL = (
             rf"|samples))?{PER_DEVICE}"
         ),
         rf"{whole_in('v')}[\s-]*(?:sequences?|seqs?|samples?|examples?){PER_DEVICE}",
-        rf"(?:batch(?:\s+size)?|bsz?){BE}\s*{whole_in('v')}(?=\s*[x×*]\s*\d+\s*(?:gpus?|devices?|{ACCELERATOR}))",
         rf"micro{BE}\s*{whole_in('v')}",
-        r"per[\s-](?:device|gpu)\s+(?P<v>\d{1,2})(?P<v_s>)(?=\s*(?:[,.;]|$))",
         rf"(?:per|on\s+each|on\s+every)\s+(?:gpu|device|card|rank|chip)\s+{whole_in('v')}\s*(?:sequences?|seqs?|samples?)",
         rf"(?:batch(?:\s+size)?|bs){PER_DEVICE}{BE}\s*{whole_in('v')}",
         why="a batch of each device is the micro-batch",
@@ -522,59 +510,8 @@ MODEL = (
         {"plan.gradients": always("bf16")},
         r"bf16\s+grad(?:ient)?s?(?:\s+(?:accumulation|reduction|reduce|all-?reduce))?",
     ),
-    *sets(
-        {"job.precision": always("bf16")},
-        (
-            r"(?:bf16|bfloat16)(?:\s+(?:mixed[\s-]precision|precision"
-            r"|training|recipe))?"
-        ),
-    ),
-    *sets(
-        {"job.precision": always("fp16")},
-        (
-            r"(?:fp16|float16|half precision)(?:\s+(?:mixed[\s-]precision"
-            r"|precision|training|recipe))?"
-        ),
-    ),
-    *sets(
-        {"job.precision": always("fp32")},
-        (
-            r"(?:fp32|float32|single precision)(?:\s+(?:mixed[\s-]precision"
-            r"|precision|training|recipe))?"
-        ),
-    ),
-    *sets(
-        {"job.precision": always("mxfp8")},
-        r"(?:mxfp8)(?:\s+(?:mixed[\s-]precision|precision|training|recipe))?",
-    ),
-    *sets(
-        {"job.precision": always("mxfp4")},
-        r"(?:mxfp4)(?:\s+(?:mixed[\s-]precision|precision|training|recipe))?",
-    ),
-    *sets(
-        {"job.precision": always("nvfp4")},
-        (
-            r"(?:nvfp4|fp4)(?:\s+(?:mixed[\s-]precision|precision|training"
-            r"|recipe))?"
-        ),
-    ),
-    *sets(
-        {"job.precision": always("fp8-block")},
-        (
-            r"(?:fp8[\s-]block(?:wise)?|block(?:wise)?[\s-]fp8)(?:\s+"
-            r"(?:mixed[\s-]precision|precision|training|recipe))?"
-        ),
-    ),
-    *sets(
-        {"job.precision": always("int8")},
-        r"(?:int8)(?:\s+(?:mixed[\s-]precision|precision|training|recipe))?",
-    ),
-    *sets(
-        {"job.precision": always("fp8")},
-        (
-            r"(?:fp8|float8)(?:[\s-]+(?:hybrid|tensorwise|rowwise|delayed(?:\s+scaling)?))?(?:\s+(?:mixed[\s-]precision|precision|training"
-            r"|recipe))?"
-        ),
+    *_words_of(
+        "job.precision", _FORMATS, r"(?:\s+(?:mixed[\s-]precision|precision|training|recipe))?"
     ),
     *sets(
         {"job.optimizer": always("adamw-8bit")},
@@ -582,11 +519,7 @@ MODEL = (
         r"(?:paged[\s_-]+)?8[\s-]?bit\s+(?:paged\s+)?adam[\s-]?w?(?:\s+optimi[sz]er)?",
         why="moments in 8 bit beside fp32 weights",
     ),
-    *sets({"job.optimizer": always("adamw")}, r"adam[\s-]?w?(?:\s+optimizer)?"),
-    *sets({"job.optimizer": always("muon")}, r"muon(?:\s+optimizer)?"),
-    *sets({"job.optimizer": always("adafactor")}, r"adafactor(?:\s+optimizer)?"),
-    *sets({"job.optimizer": always("lion")}, r"lion(?:\s+optimizer)?"),
-    *sets({"job.optimizer": always("sgd")}, r"sgd(?:\s+optimizer)?"),
+    *_words_of("job.optimizer", _OPTIMIZERS, r"(?:\s+optimi[sz]er)?"),
     *_ways("plan.tp", "tp", r"tensor(?:[\s_-]model)?"),
     *_ways("plan.pp", "pp", r"pipeline(?:[\s_-]model)?"),
     *sets(
@@ -600,7 +533,6 @@ MODEL = (
     *sets(
         {"plan.tp": whole("v")},
         rf"model[\s_-]+parallel(?:ism)?(?:[\s_-]*(?:size|degree|ways?))?{BE}\s*(?P<v>\d+)",
-        r"(?P<v>\d+)[\s-]*way\s+model(?:[\s-]+parallel(?:ism)?)?",
         r"(?<![a-z_])mp(?:[\s_-]*size)?\s*[=:]?\s*(?P<v>\d+)",
         why="model parallelism is read as tensor parallelism",
     ),
@@ -608,14 +540,6 @@ MODEL = (
         {"plan.moe_dispatcher": word},
         r"(?:(?:with|using)\s+)?(?P<v>deepep|hybridep|uccl)(?:\s+(?:dispatch(?:er|ing)?|backend))?",
         r"(?P<v>allgather|alltoall)\s+(?:token\s+)?dispatch(?:er|ing)?",
-    ),
-    *sets(
-        {"plan.moe_dispatcher": always("alltoall")},
-        r"all-to-all\s+(?:token\s+)?dispatch(?:er|ing)?",
-    ),
-    *sets(
-        {"plan.moe_dispatcher": always("allgather")},
-        r"all-gather\s+(?:token\s+)?dispatch(?:er|ing)?",
     ),
     *sets({"plan.cp_type": always("ring")}, r"ring[\s-]+(?:flash[\s-]+)?attention"),
     *sets(
@@ -630,18 +554,6 @@ MODEL = (
         rf"(?:vpp|virtual\s+(?:pipeline|stages|chunks)(?:\s+(?:size|degree))?){BE}\s*(?P<v>\d+)",
         r"(?P<v>\d+)\s+(?:virtual\s+|model\s+)?chunks(?:\s+(?:per|a)\s+(?:rank|stage|device|gpu))?",
         r"(?P<v>\d+)\s+(?:virtual|model)\s+stages(?:\s+per\s+(?:rank|stage|device))?",
-    ),
-    *sets(
-        {"plan.pp": always(1)},
-        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:pp|pipeline(?:[\s-]+parallel(?:i[sz]m)?)?)",
-    ),
-    *sets(
-        {"plan.tp": always(1)},
-        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:tp|tensor[\s-]+parallel(?:i[sz]m)?)",
-    ),
-    *sets(
-        {"plan.cp": always(1)},
-        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:cp|context[\s-]+parallel(?:i[sz]m)?)",
     ),
     *sets({"plan.schedule": word}, r"(?P<v>1f1b|gpipe|dualpipe)(?:\s+(?:schedule|pipeline))?"),
     *sets(
@@ -668,9 +580,7 @@ MODEL = (
             r"|weights)(?:\s+and\s+(?:the\s+)?optimi[sz]er)?(?:\s+to\s+(?:the\s+)?(?:cpu"
             r"|host))?"
         ),
-        r"zero[\s-]?infinity",
     ),
-    *sets({"plan.offload": always("none")}, r"(?:no|without)\s+(?:cpu\s+)?off-?load(?:ing)?"),
     *sets(
         {"plan.compile": always(True)},
         r"(?:(?:with|using)\s+)?torch[\s._]*compile(?:\s+(?:on|enabled))?(?!\s+(?:off|disabled))",
@@ -700,28 +610,21 @@ MODEL = (
     ),
     *sets(
         {"plan.recompute": always("full")},
-        (
-            r"(?:full|with)\s+(?:activation\s+)?(?:recompute|recomputation"
-            r"|checkpointing)"
-        ),
-        r"(?:activation|gradient)\s+(?:checkpointing|recomputation)",
-        r"(?:act(?:ivations?)?|grad(?:ient)?s?)\.?[\s_-]*(?:ckpt(?:ing|s)?|chkpt|checkpoints?|checkpointing|recomp(?:ute|utation)?)",
+        rf"(?:full|with)\s+(?:{_RECOMPUTE}|checkpointing)",
+        _OF_ACTIVATIONS,
     ),
     *sets(
         {"plan.recompute": word},
-        r"(?:(?:activation|gradient)[\s_-]+)?(?:recompute|recomputation|checkpointing)\s*(?:[:=]|is|granularity)+\s*"
-        r"(?P<v>selective|full|none)",
+        rf"(?:{_RECOMPUTE}|checkpointing)\s*(?:[:=]|is|granularity)+\s*(?P<v>selective|full|none)",
     ),
     *sets(
         {"plan.recompute": always("selective")},
-        r"selective\s+(?:activation\s+)?(?:recompute|recomputation|checkpointing)",
+        rf"selective\s+(?:{_RECOMPUTE}|checkpointing)",
+        r"recompute[\s_-]activations",
     ),
     *sets(
         {"plan.recompute": always("none")},
-        r"(?:no|without)\s+(?:activation\s+|gradient\s+)?(?:recompute|recomputation)",
-        r"(?:no|without)\s+(?:activation|gradient)\s+checkpointing",
-        r"(?:(?:full|selective)\s+)?"
-        r"(?:(?:activation\s+)?(?:recompute|recomputation)|(?:activation|gradient)[\s_-]+(?:checkpointing|recompute|recomputation))\s*[:=]?\s*"
-        r"(?:is\s+|turned\s+)?(?:off|disabled|false|none)",
+        rf"(?:no|without)\s+{_RECOMPUTE}",
+        rf"(?:(?:full|selective)\s+)?{_RECOMPUTE}\s*[:=]?\s*(?:is\s+|turned\s+)?(?:off|disabled|false|none)",
     ),
 )

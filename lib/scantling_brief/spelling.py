@@ -10,6 +10,12 @@ from .idle import idle
 
 _LETTERS = re.compile(r"(?<![\w.-])[^\W\d_]{3,}(?![\w-])")
 _UNITS = re.compile(r"(?<=\d)\s?(?:Go|[Gg]igs?|[Gg]igabytes?)(?!\w)")
+_USD_BEFORE = re.compile(r"\b(?:US\s?\$|USD\s?\$?)\s*(?=\d)", re.IGNORECASE)
+_USD_BEHIND = re.compile(
+    r"(?<![\w.,$€£¥])(\d(?:[\d.,]*\d)?(?:\s?(?:[km]|mn|bn|mio\.?|thousand|millions?|billions?))?)\s*"
+    r"(?:US\s?\$|\$(?![^\S\n]*\d)|(?:USD|US\s+dollars?|dollars?)\b)",
+    re.IGNORECASE,
+)
 _ALIKE = 0.87  # of two words that differ by one letter
 _TURNED = 0.8  # of two words of the same letters, two of them turned
 _SHORTEST = 5  # letters of a word that is mended
@@ -51,6 +57,11 @@ def in_english(text: str) -> str:
     if _german() & {word.lower() for word in _LETTERS.findall(text)}:
         text = _JE.sub("each", _GERMAN_BILLION.sub(" Bio", text))
     return _HOW_MANY_DE.sub(r"\1 ", _LETTERS.sub(_word, _UNITS.sub(" GB", _ELIDED.sub("", text))))
+
+
+def in_dollars(text: str) -> str:
+    """`text` with every sum in dollars as $5M: USD 5M, US$ 5M, 5 million dollars, 2.5 $."""
+    return _USD_BEHIND.sub(r"$\1", _USD_BEFORE.sub("$", text))
 
 
 @cache
