@@ -85,7 +85,12 @@ def length(launch: LaunchPlan, wall_s: float | None) -> Iterator[Row]:
     undisturbed = f"{span(wall_s)} ({low} to {high}), goodput {f.goodput:.1%}"
     yield Row("likely, with failures and risks", likely_run(launch.assessment) + whole)
     yield Row("wall time, undisturbed by risks", undisturbed + whole)
-    yield Row("device hours in it", f"{launch.devices * wall_s / HOUR_S:,.0f}, without spares")
+    if phases > 1:
+        yield Row("of which this phase", span(launch.time_share * wall_s))
+    hours = launch.devices * launch.time_share * wall_s / HOUR_S
+    yield Row(
+        f"device hours in {'this phase' if phases > 1 else 'it'}", f"{hours:,.0f}, without spares"
+    )
     if f.cost_usd:
         yield Row("cost, undisturbed by risks", usd(f.cost_usd) + whole)
 
@@ -179,7 +184,7 @@ def checkpoints(launch: LaunchPlan) -> list[Row]:
             "size", f"{gigabytes(f.checkpoint_bytes)} a copy: weights, fp32 master copy and moments"
         ),
         Row("asynchronous", asynchronous(launch)),
-        Row("overhead", f"{known(f.checkpoint_overhead) * 100:.2f} % of the wall time"),
+        Row("overhead", overhead(launch)),
         Row("kept", copies(launch)),
         Row("room", room(launch)),
         Row("state", state(launch)),
@@ -212,8 +217,20 @@ def asynchronous(launch: LaunchPlan) -> str:
     """How long a save holds up training."""
     if not launch.framework.saves_in_background:
         return "no: training waits until DeepSpeed's files are written"
-    stall, durable = span(launch.survival.stall_s), span(launch.survival.durable_s)
+    stall, durable = span(launch.hold_s), span(launch.survival.durable_s)
     return f"training goes on after {stall}; the copy is durable after {durable}"
+
+
+def overhead(launch: LaunchPlan) -> str:
+    """Share of the wall time for which saves hold up training."""
+    counted = known(launch.figures.checkpoint_overhead)
+    if launch.framework.saves_in_background:
+        return f"{100 * counted:.2f} % of the wall time"
+    share = launch.hold_s / (launch.save_s + launch.hold_s)
+    return (
+        f"{100 * share:.1f} % of the wall time; days and dollars count {100 * counted:.2f} %, as "
+        "of saves that training does not wait for"
+    )
 
 
 def room(launch: LaunchPlan) -> str:

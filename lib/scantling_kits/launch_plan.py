@@ -236,7 +236,7 @@ class LaunchPlan:
     runs: tuple[int, ...]  # layers of each virtual stage, in the order in which a token meets them
     memory: DeviceMemory
     step_s: float
-    figures: Numbers  # of the plan that is launched
+    figures: Numbers  # of the plan that is launched; days and dollars of all phases
     survival: Survival
     reasons: Callable[[], list[Line]] = no_reasons  # asked for where printed
     communication: tuple[Traffic, ...] = ()
@@ -248,6 +248,8 @@ class LaunchPlan:
     stack: str | None = None
     dispatcher: str = ""  # what the design names to send tokens to experts
     keep: int = 3  # checkpoints that stay beside the one being written
+    later: bool = False  # another phase comes before it
+    time_share: float = 1.0  # of the training time of all phases that this one takes
     run_tokens: float = 0.0  # of all phases; 0 where a design names none
     leaf_nodes: int = 1  # nodes below one set of leaf switches of the network
     # (plan, step_s) of what the framework runs clearly faster once the design's own pins may move
@@ -261,8 +263,7 @@ class LaunchPlan:
     @property
     def begins(self) -> bool:
         """Whether it begins with weights: of a checkpoint, or of the phase before it."""
-        first = self.assessment.phases[0].phase
-        return self.phase.from_checkpoint or self.phase is not first
+        return self.phase.from_checkpoint or self.later
 
     @property
     def to(self) -> str:
@@ -427,14 +428,18 @@ class LaunchPlan:
         return stop_lead_s(self.step_s, self.survival.durable_s)
 
     @property
+    def hold_s(self) -> float:
+        """Seconds that a save holds up training: until the copy is whole where the framework writes
+        none in the background."""
+        at = self.survival
+        return at.stall_s if self.framework.saves_in_background else max(at.stall_s, at.durable_s)
+
+    @property
     def hang_s(self) -> int:
         """Seconds of silence in a collective after which the run is given up, once it steps."""
         between = self.between if self.sync else None
         exchange_s = between.exchange_s if between else 0.0
-        stall_s = self.survival.stall_s
-        if not self.framework.saves_in_background:
-            stall_s = max(stall_s, self.survival.durable_s)
-        return ceil(hang_timeout_s(self.step_s, max(stall_s, exchange_s)))
+        return ceil(hang_timeout_s(self.step_s, max(self.hold_s, exchange_s)))
 
     @property
     def first_hang_s(self) -> int:

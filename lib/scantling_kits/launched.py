@@ -1,6 +1,6 @@
 """The launch plan of one phase of an assessment."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import pairwise
 
@@ -12,6 +12,7 @@ from scantling.physics.layout import runs
 from scantling.physics.memory.peak import Memory
 from scantling.verdict.assessment import Assessment, Chosen
 from scantling.verdict.limits import limits
+from scantling.verdict.numbers import speeds, useful_s
 from scantling_site.placement import leaf_nodes
 from scantling_site.storage import copies
 
@@ -27,6 +28,7 @@ def launch_plan(assessment: Assessment, framework: Framework, on: str, which: in
     endurance = assessment.endurance
     if endurance is None:
         raise ValueError("an impossible design has no plan to launch")
+    every_s, phase_s = useful_s(assessment.phases), useful_s([chosen])
     phase_name = f" {chosen.phase.name or which + 1}" if len(assessment.phases) > 1 else ""
     plan = Plan(**chosen.plan)
     return LaunchPlan(
@@ -45,7 +47,7 @@ def launch_plan(assessment: Assessment, framework: Framework, on: str, which: in
         runs=tuple(end - first for first, end in pairwise(runs(chosen.case))),
         memory=_memory(chosen.memory),
         step_s=chosen.step_s,
-        figures=assessment,
+        figures=replace(assessment, **speeds(chosen)._asdict()),
         survival=_survival(endurance),
         reasons=partial(why, assessment) if which == r.main else no_reasons,
         communication=_traffic(chosen),
@@ -57,6 +59,8 @@ def launch_plan(assessment: Assessment, framework: Framework, on: str, which: in
         dispatcher=stated_dispatcher(assessment, which),
         leaf_nodes=leaf_nodes(r.cluster),
         keep=copies(endurance),
+        later=which > 0,
+        time_share=phase_s / every_s if phase_s and every_s else 1.0,
         run_tokens=sum(p.tokens or 0.0 for p in r.phases),
     )
 

@@ -82,7 +82,14 @@ def launched_as(wanted: LaunchPlan, assessment: Assessment) -> LaunchPlan:
     """The launch plan of another assessment of the phase, under the name of the one that was asked
     for and with its plan to compare."""
     launch = launch_plan(assessment, wanted.framework, wanted.on, 0)
-    return replace(launch, slug=wanted.slug, assessed=wanted.plan, assessed_step_s=wanted.step_s)
+    return replace(
+        launch,
+        slug=wanted.slug,
+        assessed=wanted.plan,
+        assessed_step_s=wanted.step_s,
+        later=wanted.later,
+        run_tokens=wanted.run_tokens,
+    )
 
 
 def cost_of(launch: LaunchPlan, wanted: LaunchPlan) -> str:

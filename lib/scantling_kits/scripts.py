@@ -94,7 +94,7 @@ def wall_text(seconds: float) -> str:
 
 def scripts(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     """env.sh and launch.sh, and the scheduler's own files."""
-    whole_s = run.wall_s or HORIZON_DAYS * DAY_S
+    whole_s = launch.time_share * run.wall_s if run.wall_s else HORIZON_DAYS * DAY_S
     restarts = restarts_allowed(known(launch.figures.mtbf_s), whole_s)
     grace_s = kill_after_s(launch.step_s, launch.survival.durable_s)
     out = {
@@ -147,7 +147,7 @@ def slurm_job(launch: LaunchPlan, restarts: int, whole_s: float) -> SlurmJob:
     """What job.sbatch asks for: the ends of the wall time, and the failures, put the job back in
     the queue."""
     f = launch.figures
-    run_s = LATE * DAY_S * (f.days_high or f.days or 0.0)
+    run_s = LATE * DAY_S * launch.time_share * (f.days_high or f.days or 0.0)
     links = ceil(run_s / LONGEST_JOB_S)
     by_queue = launch.survival.recovery == "restart"
     size, group = launch.segment_nodes, launch.segment_group

@@ -204,7 +204,7 @@ def low_precision(launch: LaunchPlan) -> Iterator[Trouble]:
 
 def slow_saves(launch: LaunchPlan) -> Trouble:
     """Checkpoints that hold up training."""
-    stall_s = launch.survival.stall_s
+    stall_s = launch.hold_s
     folder = "stripe the folder, "
     if launch.chip == "tpu":
         folder = "use a bucket in the slice's region, "

@@ -1,5 +1,6 @@
 """What a launch kit runs and what its design says are one answer, or the design says where not."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from scantling_kits.expressible import express
 from scantling_kits.frameworks import FRAMEWORKS
 from scantling_kits.launched import launch_plan
 from scantling_kits.misfits import hard_gaps
+from scantling_kits.pages import kit as kit_of
 from scantling_kits.preview import kit_gaps
 
 DESIGNS = sorted((Path(__file__).parents[2] / "gallery/designs").glob("*.yaml"))
@@ -61,6 +63,45 @@ def test_a_kit_leads_with_the_days_and_dollars_of_its_design(phases):
     assert texts.run(one.as_dict(advice=False)).startswith(f"likely {said.partition(', for')[0]}")
     assert ("for all 2 phases" in said) == (phases == 2)
     assert "undisturbed by risks" in " ".join(rows)
+
+
+PHASES = [
+    {"tokens": 1.8e12, "seq_len": 8192, "global_batch": 512, "name": "short"},
+    {"tokens": 2e11, "seq_len": 131072, "global_batch": 32, "name": "long"},
+]
+
+
+@pytest.mark.parametrize("plan", [{}, {"tp": 4, "sharding": "zero1"}], ids=["its own", "pinned"])
+@pytest.mark.parametrize("to", ["megatron", "torchtitan"])
+def test_the_kit_of_a_phase_expects_the_speed_of_that_phase(to, plan):
+    """Rates and MFU go by the phase's own step, sequence and batch, in the pages and for the
+    trainer that measures itself by them; the run's length is shared out by training time."""
+    data = {
+        "model": "llama-3.1-8b",
+        "cluster": {"accelerator": "h100-sxm", "devices": 64},
+        "job": {"phases": PHASES},
+        "plan": plan,
+    }
+    one = sc.assess(sc.Design.from_data(data))
+    for which, phase in enumerate(PHASES):
+        launch = express(one, which, FRAMEWORKS[to], "slurm")
+        figures = launch.figures
+        tokens = phase["seq_len"] * phase["global_batch"]
+        rate = figures.tokens_per_s_per_device
+        assert rate * launch.step_s * launch.devices == pytest.approx(tokens, rel=EXACT)
+        flops = figures.flops_per_token * rate / launch.cluster.accelerator.peak_flops("bf16")
+        assert figures.mfu == pytest.approx(flops, rel=EXACT)
+        assert figures.mfu_low < figures.mfu < figures.mfu_high
+        files = kit_of(launch)
+        assert f"Expect {rate:,.0f} tokens/s" in files["README.md"]
+        assert json.loads(files["plan.json"])["train"]["flops_per_token"] == figures.flops_per_token
+        assert ("INIT=" in files["README.md"]) == (which > 0)
+        every = [
+            chosen.step_s * chosen.phase.tokens / chosen.phase.global_batch / chosen.phase.seq_len
+            for chosen in launch.assessment.phases  # a nearest plan's is of this phase alone
+        ]
+        share = every[which if len(every) > 1 else 0] / sum(every)
+        assert launch.time_share == pytest.approx(share, rel=EXACT)
 
 
 # stack, model, chip, devices, and what else job, plan and cluster say: where the fastest plan of

@@ -7,7 +7,9 @@ import pytest
 from corpus import DENSE, MOE, SMALL, spec
 from hypothesis import given, strategies as st
 from scantling import Design, assess
+from scantling.base.show import span
 from scantling_kits import framework
+from scantling_kits.budget import overhead
 from scantling_kits.launched import launch_plan
 from scantling_kits.troubles import (
     memory_likelihood,
@@ -108,3 +110,17 @@ def test_what_shards_more_is_no_option_that_the_plan_has(to, sharding, knob):
     assert f"shard more ({knob}" in text
     alone = replace(one, plan=replace(one.plan, dp=1))
     assert all("shard more" not in t.text for t in troubles(alone))
+
+
+def test_a_framework_that_waits_for_its_files_holds_training_up_until_they_are_whole():
+    """DeepSpeed's save_checkpoint returns once its files are written; torch.distributed.checkpoint
+    has async_save."""
+    plan = dict(tp=1, pp=1, sharding="zero3")
+    waits, goes_on = (launched(spec(model=SMALL, plan=plan), to) for to in ("deepspeed", "fsdp"))
+    assert goes_on.hold_s == goes_on.survival.stall_s < goes_on.survival.durable_s
+    assert waits.hold_s == waits.survival.durable_s
+    text = next(t.text for t in troubles(waits) if t.name == "Slow saves")
+    assert f"hold up training for {span(waits.hold_s)} " in text
+    share = waits.hold_s / (waits.save_s + waits.hold_s)
+    assert f"{100 * share:.1f} % of the wall time; days and dollars count" in overhead(waits)
+    assert "count" not in overhead(goes_on)

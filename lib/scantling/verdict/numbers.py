@@ -27,6 +27,7 @@ from ..physics.memory.peak import memory_by_stage
 from ..physics.step import causal_share, counted_share, hardware_share, mfu_basis, rates
 from ..plans.evaluate import Search
 from ..plans.leaderboard import listed
+from ..plans.plan_names import PlanRow
 from .assessment import Assessment, Chosen
 from .likely import DrawnRuns
 from .result import PhaseRow, Promise, Result
@@ -68,6 +69,32 @@ class HeadlineMfu(NamedTuple):
     mfu_shown_high: float
     mfu_basis: str  # full or causal
     mfu_denominator: str
+
+
+class Speeds(NamedTuple):
+    """The headline numbers of one phase's step, by the keys of `design --json`."""
+
+    plan: PlanRow
+    devices_used: int
+    flops_per_token: float
+    step_s: float
+    step_s_low: float
+    step_s_high: float
+    tokens_per_s_per_device: float
+    model_tflops_per_device: float
+    mfu: float
+    mfu_causal: float
+    mfu_bf16_peak: float
+    hfu: float
+    mfu_low: float
+    mfu_high: float
+    mfu_shown: float
+    mfu_shown_low: float
+    mfu_shown_high: float
+    mfu_basis: str
+    mfu_denominator: str
+    bubble_fraction: float
+    step_breakdown_s: dict[str, float]
 
 
 class CostBand(NamedTuple):
@@ -237,47 +264,17 @@ def utilisation(chosen: Chosen, step_s: float) -> Utilisation:
     )
 
 
-def memory_bytes(resolved: Resolved, phases: Sequence[Chosen]) -> dict[str, float]:
-    """Parts, total and capacity of the fullest phase's memory, scaled to what was measured. [bytes
-    a device]"""
-    fullest = max(phases, key=lambda one: one.memory.total).memory
-    parts = {part: vars(fullest)[part] for part in MEMORY_PARTS}
-    factor = resolved.measured.get("memory_ratio", 1.0)
-    if "memory_gb" in resolved.measured:
-        factor = resolved.measured["memory_gb"] * GB / sum(parts.values())
-    if factor != 1.0:
-        parts = {part: value * factor for part, value in parts.items()}
-    return parts | {"total": sum(parts.values()), "capacity": fullest.capacity}
-
-
-def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
-    """The assessment of one plan a phase, its headline numbers worked out, not judged yet."""
-    chosen = phases[resolved.main]
-    measured = resolved.measured
+def speeds(chosen: Chosen) -> Speeds:
+    """The headline numbers of a phase's step: rates, MFU and their bands, the step by part."""
     step_s = chosen.step_s
     slow, fast = step_s / chosen.step_s_high, step_s / chosen.step_s_low
     scale = step_s / chosen.step.total
     parts = {part: vars(chosen.step)[part] * scale for part in STEP_PARTS}
     use = utilisation(chosen, step_s)
     leading = headline_mfu(chosen, use, slow, fast)
-    lived = endurance(resolved, chosen)
-    lost = (1 - lived.goodput) * measured.get("lost_ratio", 1.0)
-    goodput = float(measured.get("goodput", max(1 - lost, 1e-3)))
-    run = days_band(phases, goodput)
-    money = cost(resolved, lived, run.days, goodput)
-    ends = cost_band(money, run)
-    assessment = Assessment(
-        design=resolved.design,
-        resolved=resolved,
-        verdict="feasible",
-        phases=phases,
-        endurance=lived,
-        cost=money,
+    return Speeds(
         plan=clean(chosen.plan),
         devices_used=int(devices(chosen.case.plan)),
-        params=clean(resolved.params.total),
-        active_params=clean(resolved.params.active),
-        mtp_params=clean(resolved.params.mtp),
         flops_per_token=clean(use.flops_per_token),
         step_s=clean(step_s),
         step_s_low=clean(chosen.step_s_low),
@@ -295,11 +292,48 @@ def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
         mfu_shown_high=clean(leading.mfu_shown_high),
         mfu_basis=leading.mfu_basis,
         mfu_denominator=leading.mfu_denominator,
-        band_tier=band_tier(resolved),
         bubble_fraction=clean(parts["bubble"] / step_s),
+        step_breakdown_s=clean(parts),
+    )
+
+
+def memory_bytes(resolved: Resolved, phases: Sequence[Chosen]) -> dict[str, float]:
+    """Parts, total and capacity of the fullest phase's memory, scaled to what was measured. [bytes
+    a device]"""
+    fullest = max(phases, key=lambda one: one.memory.total).memory
+    parts = {part: vars(fullest)[part] for part in MEMORY_PARTS}
+    factor = resolved.measured.get("memory_ratio", 1.0)
+    if "memory_gb" in resolved.measured:
+        factor = resolved.measured["memory_gb"] * GB / sum(parts.values())
+    if factor != 1.0:
+        parts = {part: value * factor for part, value in parts.items()}
+    return parts | {"total": sum(parts.values()), "capacity": fullest.capacity}
+
+
+def numbers(resolved: Resolved, phases: tuple[Chosen, ...]) -> Assessment:
+    """The assessment of one plan a phase, its headline numbers worked out, not judged yet."""
+    chosen = phases[resolved.main]
+    measured = resolved.measured
+    lived = endurance(resolved, chosen)
+    lost = (1 - lived.goodput) * measured.get("lost_ratio", 1.0)
+    goodput = float(measured.get("goodput", max(1 - lost, 1e-3)))
+    run = days_band(phases, goodput)
+    money = cost(resolved, lived, run.days, goodput)
+    ends = cost_band(money, run)
+    assessment = Assessment(
+        design=resolved.design,
+        resolved=resolved,
+        verdict="feasible",
+        phases=phases,
+        endurance=lived,
+        cost=money,
+        **speeds(chosen)._asdict(),
+        params=clean(resolved.params.total),
+        active_params=clean(resolved.params.active),
+        mtp_params=clean(resolved.params.mtp),
+        band_tier=band_tier(resolved),
         memory_bytes=clean(memory_bytes(resolved, phases)),
         oom_probability=clean(oom_chance(resolved, phases)),
-        step_breakdown_s=clean(parts),
         days=clean(run.days),
         days_low=clean(run.days_low),
         days_high=clean(run.days_high),
