@@ -11,6 +11,7 @@ from .endure.spares import wait_chance
 from .physics.collectives import ring_s
 from .physics.compute import expected_places
 from .physics.pipeline import bubble_time, in_flight
+from .physics.roofline import roofline
 from .physics.schedule import lay_out
 from .physics.stragglers import slowest_of
 from .physics.wires import Wires, link_of, members_inside
@@ -35,6 +36,7 @@ __all__ = [
     "optimum_interval",
     "parameters",
     "ring_s",
+    "roofline",
     "shape_of",
     "shares",
     "slowest_of",

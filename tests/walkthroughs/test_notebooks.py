@@ -11,6 +11,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from scantling import Design, assess
+from scantling.base.show import shown
 from scantling_walkthroughs.published_figures import recreate as published_figures
 from scantling_widgets.charts.pictures import Picture
 from scantling_widgets.pages import published_tables, walkthroughs
@@ -97,6 +99,7 @@ def test_reference_notebook_runs_and_shows_its_figures(path):
     pictures = [x for x in shown if isinstance(x, Picture)]
     tables = [x for x in shown if hasattr(x, "_repr_html_") and not isinstance(x, Picture)]
     assert pictures and tables
+    assert all(one is not None for one in shown), "a cell that promises a picture shows none"
     for picture in pictures:
         assert picture.words and picture.caption and picture.spec
     for id in notebook.metadata.scantling.figures:
@@ -109,6 +112,25 @@ def test_reference_notebook_runs_and_shows_its_figures(path):
             or f'picture("{id}"' in "".join(c.source for c in notebook.cells)
             or id == "standbys"
         )
+
+
+@pytest.mark.parametrize("path", REFERENCE, ids=lambda p: p.stem)
+def test_every_parameter_of_a_notebook_moves_something(path):
+    code = [cell for cell in read(path).cells if cell.cell_type == "code"]
+    names = {
+        node.target.id
+        for cell in code
+        if "parameters" in cell.metadata.get("tags", [])
+        for node in ast.parse(cell.source).body
+        if isinstance(node, ast.AnnAssign)
+    }
+    used = {
+        node.id
+        for cell in code
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+    assert names <= used
 
 
 def test_every_published_figure_has_a_notebook():
@@ -195,6 +217,15 @@ def test_the_first_design_takes_any_sentence(sentence, says, tmp_path, monkeypat
     parameters.source = f"sentence = {sentence!r}\nfolder = 'x'\nwrite = False"
     assert any(says in repr(x) for x in run(notebook))
     assert (tmp_path / "x" / "design.yaml").is_file()
+
+
+def test_the_verdict_of_a_notebook_leads_with_what_is_likely():
+    result = assess(Design.from_text("70B on 512 H100, 2T tokens in 30 days"))
+    words = published_tables.verdict(result).words
+    assert f"likely {shown(result.likely.days, 'days')}" in words
+    assert f"{shown(result.likely.days, 'days')} likely" in words, (
+        "as the line on the deadline says"
+    )
 
 
 @pytest.mark.slow

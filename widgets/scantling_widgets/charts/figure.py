@@ -132,12 +132,13 @@ def saying(
     most: int | None = None,
 ) -> Callable[Concatenate[Facts, P], str]:
     """The words of a figure whose rows say themselves (column `says`): `lead`, then those of the
-    rows `names`, at most so many."""
+    rows `names`, each once, at most so many."""
     spoken = tuple(names)
 
     def words(figures: Facts, /, *args: P.args, **kwargs: P.kwargs) -> str:
         data = rows(figures, *args, **kwargs)
-        texts = [str(row["says"]) for name in spoken for row in records_of(data, name)]
+        rows_said = (str(row["says"]) for name in spoken for row in records_of(data, name))
+        texts = list(dict.fromkeys(rows_said))
         return f"{lead} {'; '.join(texts[:most]) or 'nothing is drawn'}."
 
     return words

@@ -157,7 +157,8 @@ def error_sentence(recreation: Recreation) -> str:
     """Bounds and errors of a recreation in a sentence, its outliers counted."""
     figure, bounded = recreation.figure, sum(point.counted for point in recreation.points)
     median, worst = (size(error, figure) for error in of_all(recreation))
-    allowed = f"(allowed {size(figure.median, figure)} and {size(figure.worst, figure)})"
+    missed = ": not met" if figure.missed else ""
+    allowed = f"(allowed {size(figure.median, figure)} and {size(figure.worst, figure)}{missed})"
     start = f"{several(len(recreation.points), 'printed value')}: median error {median}, largest "
     start += worst
     if bounded == len(recreation.points):
@@ -186,9 +187,12 @@ def lines(
     rows = curves.points(drawn)
     places: dict[str, list[str]] = {}
     for row in [*rows, *curves.points(marks or {})]:
-        place = f"{number(row['y'])} at {number(row['x'])}"
+        place = f"{_said(row['y'], share)} at {number(row['x'])}"
         places.setdefault(row["series"], []).append(place)
-    ends = "; ".join(f"{name}: {texts[0]}, {texts[-1]}" for name, texts in places.items())
+    ends = "; ".join(
+        f"{name}: {', '.join(dict.fromkeys((texts[0], texts[-1])))}"
+        for name, texts in places.items()
+    )
     return curves.lines(
         [row for row in rows if np.isfinite(row["y"])],
         "x",
@@ -207,6 +211,18 @@ def lines(
     )
 
 
+def _said(value: float, share: bool) -> str:
+    """A value of a computed curve or bar as text."""
+    return percent(value) if share else number(value)
+
+
+def _of_parts(parts: Mapping[str, float], share: bool) -> str:
+    """The total of a bar, and its parts where it has several."""
+    total = _said(float(sum(parts.values())), share)
+    named = ", ".join(f"{part} {_said(float(amount), share)}" for part, amount in parts.items())
+    return f"{total} ({named})" if len(parts) > 1 else total
+
+
 def bars(
     parts: Mapping[str, Mapping[str, float]], *, x: str, share: bool = False, title: str = ""
 ) -> Picture:
@@ -216,7 +232,7 @@ def bars(
         for bar, amounts in parts.items()
         for part, amount in amounts.items()
     ]
-    totals = "; ".join(f"{bar}: {number(float(sum(of.values())))}" for bar, of in parts.items())
+    totals = "; ".join(f"{bar}: {_of_parts(of, share)}" for bar, of in parts.items())
     return curves.bars(
         rows,
         "bar",

@@ -172,11 +172,12 @@ def verdict(result: Assessment) -> Html:
 
 
 def _in_figures(result: Assessment) -> str:
-    """Days, dollars, devices, MFU and the plan."""
+    """Likely days and dollars, devices, MFU and the plan."""
     days = ", without tokens no days"
-    if result.days is not None:
-        price = shown(result.cost_usd, "usd") if result.cost_usd else "no price"
-        days = f": {shown(result.days, 'days')} and {price}"
+    likely = result.likely
+    if likely.days is not None:
+        price = shown(likely.cost_usd, "usd") if likely.cost_usd else "no price"
+        days = f": likely {shown(likely.days, 'days')} and {price}"
     plan = result.plan or {}
     degrees = " · ".join(f"{name} {plan[name]}" for name in ("tp", "pp", "dp", "micro_batch"))
     return (
