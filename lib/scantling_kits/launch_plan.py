@@ -13,6 +13,7 @@ from scantling.base.records import Lines, record
 from scantling.catalogue.families import Family, family
 from scantling.catalogue.hardware import Fabric
 from scantling.catalogue.models.shape import Model, Params
+from scantling.catalogue.words import Recompute
 from scantling.design.cluster import Cluster
 from scantling.design.resolved import Phase
 from scantling.endure.spares import Segments, segments
@@ -158,11 +159,13 @@ class Framework:
     states: str = ""
     keeps_16bit: bool = False  # layers at both ends stay in 16 bit beside others in 8 or 4
     whole_key_heads: bool = False  # every tensor-parallel rank has whole key-value heads
+    selects_operations: bool = False  # `selective` has a list of operations that are kept
     modules: Mapping[str, str] = field(default_factory=dict)  # `selective` repeats: its words
     # modules whose inputs it sends to the host: its words for these
     offloads: Mapping[str, Lines] = field(default_factory=dict)
     # word of a model's pattern that its kit builds -> its own letter
     blocks: Mapping[str, str] = field(default_factory=dict)
+    forces_even_routing: str = ""  # its option by which experts get equal shares of random tokens
     without_transformer_engine: str = ""  # what is said where the chip has none
     # axes that the search for another plan fixes
     space: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
@@ -264,6 +267,18 @@ class LaunchPlan:
     def begins(self) -> bool:
         """Whether it begins with weights: of a checkpoint, or of the phase before it."""
         return self.phase.from_checkpoint or self.later
+
+    @property
+    def repeats_operations(self) -> bool:
+        """Whether `selective` repeats all operations but those of a list, and no module by name."""
+        p = self.plan
+        return p.recompute == Recompute.SELECTIVE and not p.recompute_modules
+
+    @property
+    def routes_at_random(self) -> bool:
+        """Whether the kit sends tokens to experts evenly, whatever the router says."""
+        forced = bool(self.does.even_routing == 1) and self.model.is_moe
+        return forced and bool(self.framework.forces_even_routing)
 
     @property
     def to(self) -> str:

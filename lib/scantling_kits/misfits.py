@@ -59,6 +59,9 @@ def lacking(launch: LaunchPlan) -> list[Gap]:
     if modules:
         why = "it has no words for repeating these modules alone"
         out.append(Gap("recompute_modules", ", ".join(sorted(modules)), why))
+    if launch.repeats_operations and not launch.framework.selects_operations:
+        why = "its `selective` repeats modules by name, the plan all operations but those of a list"
+        out.append(Gap("recompute", launch.plan.recompute, why))
     return [*out, *apart_from_the_rest(launch), *activations_away(launch)]
 
 

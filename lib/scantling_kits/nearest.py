@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from scantling.base.errors import DesignError
 from scantling.catalogue.models.shape import Model
 from scantling.catalogue.stacks import software_switches
-from scantling.catalogue.words import Recompute, Sharding
+from scantling.catalogue.words import RECOMPUTES, Recompute, Sharding
 from scantling.design.design import Design
 from scantling.plans.enumerate import divisors
 from scantling.plans.plan_names import KEYS, PlanRow
@@ -146,6 +146,9 @@ def change_of(wanted: LaunchPlan, hard: list[Gap]) -> Change:
     if "precision" in outside:
         job["precision"] = nearest_format(wanted.phase.precision, domain["precision"].values)
     limits = {name: of.values for name, of in domain.items() if name in SEARCHED}
+    if "recompute" in outside:
+        every = limits.get("recompute", RECOMPUTES)
+        limits["recompute"] = tuple(value for value in every if value != wanted.plan.recompute)
     if "offload" in limits:
         limits["offload"] = ("none",) if "none" in limits["offload"] else ()
     if framework.whole_key_heads:

@@ -77,6 +77,12 @@ def to_install(launch: LaunchPlan) -> list[str]:
         out.append(f"{name}{builds}, from AMD's image or index; the plain packages are for CUDA.")
     if framework.without_transformer_engine and not launch.kin.transformer_engine:
         out.append(framework.without_transformer_engine)
+    if launch.routes_at_random:
+        out.append(
+            f"{framework.file} sends tokens to experts at random, evenly "
+            f"({framework.forces_even_routing}: job.routing is forced): that measures a step and "
+            "trains no router. To train, leave the line out, and expect longer steps."
+        )
     if framework.has_trainer:
         out.append(
             f"To fine-tune: INIT={framework.saves.begin}, and a learning rate of your own (LR); "

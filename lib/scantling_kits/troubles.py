@@ -219,7 +219,7 @@ def slow_saves(launch: LaunchPlan) -> Trouble:
 
 def uneven_experts(launch: LaunchPlan) -> Iterator[Trouble]:
     """Experts that get more tokens than others."""
-    if launch.model.is_moe:
+    if launch.model.is_moe and not launch.routes_at_random:
         yield Trouble(
             likelihood=EXPERTS_LIKELIHOOD,
             name="Uneven experts",

@@ -135,6 +135,9 @@ PLANS = {
     "hsdp": spec(plan=dict(tp=1, pp=1, sharding="hsdp", shard_group=16)),
     "zero3-full": spec(plan=dict(tp=1, pp=1, sharding="zero3", recompute="full", micro_batch=4)),
     "selective": spec(plan=dict(tp=2, pp=1, recompute="selective", **Z1)),
+    "selective-of-operations": spec(
+        plan=dict(tp=1, pp=1, sharding="zero3", recompute="selective"), stack="torchtitan"
+    ),
     "full": spec(plan=dict(tp=2, pp=2, vpp=1, recompute="full", **Z1)),
     "full-of-some": spec(plan=dict(tp=4, pp=2, vpp=1, recompute="full", recompute_layers=5, **Z1)),
     "mha": spec(model=MHA, plan=dict(tp=2, pp=2, vpp=1, **Z1)),
@@ -330,16 +333,20 @@ def assessed(plans=None):
 
 
 CHIPS = ("h100-sxm", "b200", "a100-80-sxm", "mi300x")
+# software that a design names, or none: what `selective` repeats, and how a step runs, go by it
+SOFTWARE = ("", "megatron-core", "torchtitan", "deepspeed", "maxtext", "pytorch-fsdp")
 MOST_RANKS = 4096  # the judges make the process groups of all of them
 
 
 def at_random(first: int, last: int):
     """{name: assessment} of the designs that fit among those drawn at random, first to last: on
-    devices that the frameworks run on, under the framework's own software."""
+    devices that the frameworks run on, each software in its turn."""
     out = {}
     for number in range(first, last):
         data = drawn(number)
         data.pop("stack", None)
+        if named := SOFTWARE[number % len(SOFTWARE)]:
+            data["stack"] = named
         data["job"].pop("precision", None)
         data["cluster"] |= dict(
             accelerator=CHIPS[number % len(CHIPS)],

@@ -181,6 +181,30 @@ def test_every_rank_has_whole_key_value_heads(to, tp, kv_heads):
     assert kv_heads % found.plan.tp == 0
 
 
+@pytest.mark.parametrize(
+    ("to", "words"),
+    [
+        ("torchtitan", "SelectiveAC.Config("),
+        ("maxtext", 'remat_policy: "minimal'),
+        ("megatron", ""),
+        ("megatron-bridge", ""),
+        ("fsdp", ""),
+        ("deepspeed", ""),
+    ],
+)
+def test_operations_that_are_kept_by_a_list_have_words_or_are_named_as_missing(to, words):
+    """torchtitan's SelectiveAC keeps listed operations and MaxText's policy names; Megatron-LM's
+    --recompute-modules wants at least one module, and without any repeats nothing."""
+    data = PLANS["selective-of-operations"]
+    launch = express(assess(design(data, name="x")), 0, framework(to), "torchrun")
+    assert ("recompute" in {gap.field for gap in launch.gaps}) == (not words)
+    if words:
+        assert launch.plan.recompute == "selective" and words in kit_of(launch)[FILE[to]]
+    else:
+        assert launch.plan.recompute != "selective"
+        assert "recompute-modules" not in kit_of(launch)[FILE[to]]
+
+
 def test_the_command_writes_a_kit_and_says_what_is_missing(tmp_path, capsys):
     file = tmp_path / "d.yaml"
     design(PLANS["dualpipe"], name="x").write(file)
@@ -870,6 +894,27 @@ def test_no_step_counts_on_an_exchange_that_megatron_core_does_not_lay(plan):
     free = base | dict(pp=1, recompute="none", moe_overlap=True)
     beside = assess(design(spec(model=MLA, plan=free, stack="megatron-core")))
     assert beside.chosen.case.software.ep_overlap == 1
+
+
+@pytest.mark.parametrize(
+    ("to", "option"),
+    [
+        ("megatron", "--moe-router-force-load-balancing"),
+        ("megatron-bridge", "model.moe_router_force_load_balancing"),
+        ("torchtitan", ""),
+    ],
+)
+def test_a_kit_that_trains_no_router_says_so_before_the_run(to, option):
+    """Megatron-Core's transformer_config.py: moe_router_force_load_balancing, "with random logits
+    ... only for benchmark"."""
+    plan = dict(tp=1, pp=1, ep=8, etp=1, sharding="zero3")
+    for routing in ("forced", "natural"):
+        a = assess(design(spec(model=MOE, plan=plan, job=dict(routing=routing)), name="x"))
+        kit = kits(a, to)
+        set_ = bool(option) and option in kit[FILE[to]]
+        assert set_ == (option != "" and routing == "forced")
+        assert ("trains no router" in kit["README.md"]) == set_
+        assert ("Uneven experts" in kit["README.md"]) != set_
 
 
 def test_deepseek_v3_is_limited_to_four_of_eight_nodes():

@@ -153,6 +153,7 @@ FRAMEWORK = replace(
     files=files,
     gaps=gaps,
     keeps_16bit=True,
+    forces_even_routing="model.moe_router_force_load_balancing",
     builds=builds,
     notes=notes,
 )

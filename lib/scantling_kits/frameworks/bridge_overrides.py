@@ -203,8 +203,8 @@ def dispatch(launch: LaunchPlan) -> list[str]:
         out.append(f"model.moe_expert_capacity_factor={does.capacity_factor}")
         if deep != "deepep":
             out.append("model.moe_pad_expert_input_to_capacity=true")
-    if does.even_routing == 1:
-        out.append("model.moe_router_force_load_balancing=true")
+    if launch.routes_at_random:
+        out.append(f"{launch.framework.forces_even_routing}=true")
     if core.overlaps_exchange(launch):
         out += [
             "model.overlap_moe_expert_parallel_comm=true",

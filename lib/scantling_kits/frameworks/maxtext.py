@@ -328,6 +328,7 @@ FRAMEWORK = Framework(
     skip="no option lists steps, so change data_shuffle_seed",
     keep=keep,
     rehearse="steps: 100 in maxtext.yml",
+    selects_operations=True,
     modules={"core_attn": "minimal", "norm": "minimal", "mlp_act": "minimal"},
     knobs=Knobs(
         micro_batch="per_device_batch_size, with gradient_accumulation_steps raised by as much",

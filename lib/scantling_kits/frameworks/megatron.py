@@ -568,6 +568,7 @@ FRAMEWORK = Framework(
     files=files,
     gaps=gaps,
     keeps_16bit=True,
+    forces_even_routing="--moe-router-force-load-balancing",
     adjust=adjust,
     builds=builds,
     notes=notes,

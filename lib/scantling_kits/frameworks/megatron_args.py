@@ -206,8 +206,8 @@ def dispatch(launch: LaunchPlan) -> list[str]:
         out.append(f"--moe-expert-capacity-factor {does.capacity_factor:g}")
         if deep != "deepep":
             out.append("--moe-pad-expert-input-to-capacity")
-    if does.even_routing == 1:
-        out.append("--moe-router-force-load-balancing")
+    if launch.routes_at_random:
+        out.append(launch.framework.forces_even_routing)
     if core.overlaps_exchange(launch):
         out.append("--overlap-moe-expert-parallel-comm")
         if captured != "layers":

@@ -528,6 +528,7 @@ FRAMEWORK = Framework(
     whole_key_heads=True,
     files=files,
     gaps=gaps,
+    selects_operations=True,
     adjust=adjust,
     builds=builds,
     notes=notes,
