@@ -12,6 +12,7 @@ from scantling.advise.trials import Trials
 from scantling.base.columns import Array
 from scantling.base.displayed import Figures
 from scantling.base.records import Known
+from scantling.base.stats import quantile_of
 from scantling.base.units import DAY_S
 from scantling.endure.cost import Z80, to_plan_for
 from scantling.verdict.assessment import Assessment
@@ -50,7 +51,7 @@ def promise(assessment: Assessment) -> Promise | None:
     struck = [_uniform(x.id) < x.likelihood for x in drawn]
     late = np.zeros(DRAWS)
     for hit, risk in zip(struck, drawn):
-        late = late + hit * risk.impact_days
+        late += hit * risk.impact_days
     total = run + late
     cost = _cost(s, run, struck, drawn)
     constraints = a.resolved.constraints
@@ -112,7 +113,7 @@ def _cost(s: Site, days: Array, struck: list[Array], drawn: list[Risk]) -> Array
     dollars: Array = days * s.run.usd_per_day * _between("price", low, mid, high)
     of_risks = np.zeros(DRAWS)
     for hit, risk in zip(struck, drawn):
-        of_risks = of_risks + hit * (risk.impact_usd or 0.0)
+        of_risks += hit * (risk.impact_usd or 0.0)
     return dollars + of_risks
 
 
@@ -120,7 +121,8 @@ def _spread(drawn: Array | None) -> tuple[Known, Known, Known, Known]:
     """Mean, P10, median and P90 of a drawn figure; None where it is not known."""
     if drawn is None:
         return None, None, None, None
-    p10, p50, p90 = np.quantile(drawn, (0.1, 0.5, 0.9)).tolist()
+    ascending = np.sort(drawn)
+    p10, p50, p90 = (quantile_of(ascending, share) for share in (0.1, 0.5, 0.9))
     return float(drawn.mean()), p10, p50, p90
 
 

@@ -14,6 +14,7 @@ from scantling.cli import main as command
 from scantling.design.cluster_rules import build_cluster
 from scantling.physics.step import step_time
 from scantling.physics.wires import link_of
+from scantling.verdict.assess import changed
 from scantling.verdict.assessment import Alternative
 from scantling.verdict.texts import verdict_sentence
 from scantling_kits.preview import kit_gaps
@@ -274,6 +275,20 @@ def test_fields_with_an_effect_are_not_among_them():
     """All experts behind one dispatcher on 16,384 devices: the taper binds."""
     a = sc.assess(made(DENSE, cluster={"oversubscription": [1, 7]}, plan={"tp": 8, "pp": 16}))
     assert not any("oversubscription" in line for line in inert(a))
+
+
+def test_a_field_that_moves_a_figure_is_tried_no_further(monkeypatch):
+    """A pod of one node takes fewer spares to survive: no pod at all is not tried after it."""
+    a = sc.assess(
+        made(DENSE, cluster={"pod_devices": 1024}, constraints={"survive": "pod"}, plan={"tp": 8})
+    )
+    tried = []
+    monkeypatch.setattr(
+        "scantling.advise.inert.changed",
+        lambda design, changes: tried.append(changes) or changed(design, changes),
+    )
+    assert not any("pod_devices" in line for line in inert(a))
+    assert len(tried) == 1
 
 
 def test_pins_that_cost_lead_the_verdict():

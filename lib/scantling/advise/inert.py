@@ -54,12 +54,13 @@ def inert(assessment: Assessment) -> list[str]:
     before = assessment.figures("verdict", *FIGURES)
     lines = []
     for path, others in _watched(assessment):
-        moves = [
-            not _same(before, after.figures("verdict", *FIGURES))
-            for other in others
-            if (after := changed(assessment.design, {**pins, path: other})) and after.fits
-        ]
-        if moves and not any(moves):
+        afters = (changed(assessment.design, {**pins, path: other}) for other in others)
+        same = (
+            _same(before, after.figures("verdict", *FIGURES))
+            for after in afters
+            if after and after.fits
+        )
+        if next(same, False) and all(same):  # the first that moves a figure is the last tried
             lines.append(f"{path}: no effect here, because {_reason(assessment, path)}")
     return lines
 

@@ -1,6 +1,6 @@
 """The types of numbers in formulas: one number, or a column with a row a plan."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -25,3 +25,10 @@ def among(column: Column, values: Collection[Any]) -> Array:
     """Where a column has one of a few values; of many `np.isin` is faster."""
     found: Array = (np.asarray(column)[..., None] == np.array([*values])).any(axis=-1)
     return found
+
+
+def each(formula: Callable[..., float], *columns: Column) -> Column:
+    """A formula of plain numbers at every row of columns; broadcasts."""
+    values = np.frompyfunc(formula, len(columns), 1)(*columns)
+    worked_out: Column = np.asarray(values, float)[()]
+    return worked_out

@@ -74,15 +74,15 @@ def _known(kind: type["DataclassInstance"]) -> _Known:
 
 def _initialise(self: "DataclassInstance", /, **values: object) -> None:
     known = _known(type(self))
-    if values.keys() != known.every:
+    state = vars(self)
+    state.update(known.defaults)
+    state.update(values)
+    if not len(values) == len(state) == len(known.defaults):
         if not known.required <= values.keys() <= known.every:
             _refuse_fields(type(self).__qualname__, known, values)
         for name, make in known.made.items():
             if name not in values:
-                values[name] = make()
-    state = vars(self)
-    state.update(known.defaults)
-    state.update(values)
+                state[name] = make()
 
 
 def _text(self: "DataclassInstance") -> str:

@@ -7,15 +7,23 @@ from statistics import NormalDist
 
 import numpy as np
 
-from .columns import Array, Column
-
-_QUANTILE = np.vectorize(NormalDist().inv_cdf, otypes=[float])
+from .columns import Array, Column, each
 
 
 def quantile(p: Column) -> Array:
     """Standard normal quantile Phi^-1(p), clipped to 1e-300 and 1 - 1e-16; broadcasts."""
-    values: Array = _QUANTILE(np.clip(p, 1e-300, 1 - 1.2e-16))
-    return values
+    return np.asarray(each(NormalDist().inv_cdf, np.clip(p, 1e-300, 1 - 1.2e-16)))
+
+
+def quantile_of(ascending: Array, share: float) -> float:
+    """The value below which a share under one of some sorted draws lies, in proportion between the
+    two next to it (Hyndman and Fan 1996, definition 7)."""
+    place = (len(ascending) - 1) * share
+    below, above = ascending[int(place) : int(place) + 2].tolist()
+    part = place % 1
+    if part < 0.5:
+        return float(below + (above - below) * part)
+    return float(above - (above - below) * (1 - part))
 
 
 def poisson_share(k: int, mean: float) -> float:

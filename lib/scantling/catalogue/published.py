@@ -20,7 +20,7 @@ from typing import Any
 from ..base.files import csv_rows
 from ..base.records import Lines, record
 from . import accelerator
-from .load import HERE, filled, indexed, rows
+from .load import HERE, filled, indexed, of_rows, rows
 from .models.entries import PADDED, models
 from .models.shape import Model
 
@@ -175,6 +175,8 @@ def families_of_runs(stack: str) -> frozenset[str]:
     return frozenset(run["family"] for run in runs if run["stack"] == stack)
 
 
+@of_rows
+@cache
 def _die(chip: str) -> str:
     record = accelerator(chip)
     return record.die or record.id
@@ -190,10 +192,9 @@ def best_published(chip: str, precision: str, moe: bool, seq_len: float) -> Best
     own = records().get((chip, group, kind))
     if own is not None and own.devices >= ENOUGH:
         return own
-    die = [
-        b for (c, g, m), b in records().items() if (g, m) == (group, kind) and _die(c) == _die(chip)
-    ]
-    return max(die, key=lambda b: b.mfu, default=None)
+    die = _die(chip)
+    alike = (b for (c, g, m), b in records().items() if (g, m) == (group, kind) and _die(c) == die)
+    return max(alike, key=lambda b: b.mfu, default=None)
 
 
 def published_schedules(devices: int) -> Lines:

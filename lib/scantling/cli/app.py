@@ -173,6 +173,7 @@ def _ended(ctx: click.Context, code: Any) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     gc.set_threshold(OBJECTS)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads only wait
     _steady_streams()
     try:
         with _orderly_end(), _plain_warnings():

@@ -6,7 +6,7 @@ from typing import TypedDict
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, each
 from ..base.units import HOUR_S
 from ..design.cluster import Cluster
 from . import goodput as g
@@ -101,8 +101,7 @@ def shrink_loss(
     hence the ceiling. Broadcasts over load, spares and resize_share.
     """
     one = partial(_shrink_loss, gang_nodes, replicas, micro_batches, ratios)
-    loss: Column = np.vectorize(one, otypes=[float])(load, spares, resize_share)[()]
-    return loss
+    return each(one, load, spares, resize_share)
 
 
 def _shrink_loss(
@@ -126,7 +125,8 @@ def _shrink_loss(
         ratios,
     )
     lost = 1 - 1 / ratio + (n >= spares) * resize_share
-    return float(min(np.average(lost, weights=np.exp(weights - weights.max())), 1.0))
+    chances = np.exp(weights - weights.max())
+    return float(min((lost * chances).sum() / chances.sum(), 1.0))
 
 
 class Restarts(TypedDict):

@@ -107,47 +107,47 @@ class Life:
     alone: int = 1  # parts that restart without the others
     slower: Column = 1.0  # failures over those of `stops`
 
-    @property
+    @cached_property
     def every_stop(self) -> tuple[failures.Stop, ...]:
         """The stops of the whole job and those of one replica."""
         return (*self.stops, *self.detached)
 
-    @property
+    @cached_property
     def mtbf_s(self) -> Column:
         """Time between failures, of whatever part."""
         return 1 / np.maximum(self.slower * sum(s.per_s for s in self.every_stop), 1e-300)
 
-    @property
+    @cached_property
     def stopping_s(self) -> Column:
         """Time between failures that stop the whole job."""
         return 1 / np.maximum(self.slower * sum(s.per_s for s in self.stops), 1e-300)
 
-    @property
+    @cached_property
     def evictions(self) -> tuple[failures.Stop, ...]:
         """The stops that take a node out of the job."""
         return tuple(stop for stop in self.every_stop if stop.cause.evicts)
 
-    @property
+    @cached_property
     def others(self) -> tuple[failures.Stop, ...]:
         """The stops that leave the job its nodes."""
         return tuple(stop for stop in self.every_stop if not stop.cause.evicts)
 
-    @property
+    @cached_property
     def detect_s(self) -> Column:
         """Mean time until a failure is noticed and localised."""
         return mean(self.every_stop, lambda stop: stop.detect_s)
 
-    @property
+    @cached_property
     def repair_s(self) -> Column:
         """Mean time until a lost node is back."""
         return np.maximum(mean(self.evictions, lambda stop: stop.repair_s), 1e-3)
 
-    @property
+    @cached_property
     def mean_restart_s(self) -> Column:
         """Mean time from the decision to restart until the first new step."""
         return mean(self.every_stop, lambda stop: stop.restart_s)
 
-    @property
+    @cached_property
     def all_pauses(self) -> tuple[failures.Pause, ...]:
         """The pauses, planned stops among them: a save and a restart."""
         far = self.levels[-1]
@@ -158,7 +158,7 @@ class Life:
         )
         return (planned, *self._stalls, *self.pauses)
 
-    @property
+    @cached_property
     def _stalls(self) -> tuple[failures.Pause, ...]:
         """What the loss of a replica costs the others, in time of the whole job: until it is seen,
         the change of the communicators, and its own share while it recovers (FT-HSDP, arXiv
@@ -174,12 +174,12 @@ class Life:
             failures.Pause(id="restart", per_s=often, seconds=changed_s),
         )
 
-    @property
+    @cached_property
     def evictions_per_s(self) -> Column:
         """Failures that take a node out of the job."""
         return self.slower * sum(s.per_s for s in self.evictions)
 
-    @property
+    @cached_property
     def corruptions_per_s(self) -> Column:
         """Corruptions of the state that nobody sees."""
         return self.slower * sum(s.per_s for s in self.stops if s.cause.id == failures.CORRUPTION)

@@ -93,7 +93,6 @@ class Endurance(Record):
     sites: int
     alone: int
     copies_survive: str
-    curve: dict[str, Array]
     interval_set_by: str
     without_spares: str
     assumed: tuple[Assumed, ...]
@@ -109,6 +108,17 @@ class Endurance(Record):
     def corruptions_per_s(self) -> Column:
         """Corruptions of the state that nobody sees."""
         return self.life.corruptions_per_s
+
+    @property
+    def curve(self) -> dict[str, Array]:
+        """Goodput over the interval between saves, around the chosen one and the optimum; empty for
+        many device counts at once, and for nested tiers."""
+        if self.devices.ndim or len(self.life.levels) > 1:
+            return {}
+        low, high = sorted((self.life.interval_s, self.optimum_s))
+        axis = np.geomspace(max(1.0, low / 20), high * 20, 81)
+        good, _ = lived(replace(self.life, interval_s=axis))
+        return {"interval_s": axis, "goodput": np.asarray(good)}
 
 
 class EnduranceFigures(TypedDict):
@@ -482,24 +492,12 @@ def without_spares(idle_nodes: int, recovery: str) -> str:
     return "a failure waits for its repair"
 
 
-def goodput_curve(inputs: Inputs, saving: Saving, life: Life) -> dict[str, Array]:
-    """Goodput over the interval between saves, around the chosen one and the optimum; empty for
-    many device counts at once, and for nested tiers."""
-    if inputs.devices.ndim or len(life.levels) > 1:
-        return {}
-    low, high = sorted((life.interval_s, saving.optimum_s))
-    axis = np.geomspace(max(1.0, low / 20), high * 20, 81)
-    good, _ = lived(replace(life, interval_s=axis))
-    return {"interval_s": axis, "goodput": np.asarray(good)}
-
-
 def endurance(
     inputs: Inputs, failing: Failing, saving: Saving, standing_by: StandingBy
 ) -> Endurance:
     """The record of a job whose life is settled."""
     life, took, store = standing_by.life, failing.times, inputs.store
     good, bad = lived(life)
-    curve = goodput_curve(inputs, saving, life)
     interval_s, stall_s, durable_s = life.interval_s, took.stall_s, took.durable_s
     mtbf_s, detect_s, restart_s = life.mtbf_s, life.detect_s, life.mean_restart_s
     m = life.stopping_s * life.alone
@@ -559,7 +557,6 @@ def endurance(
         sites=inputs.cluster.sites,
         alone=life.alone,
         copies_survive=store.survives,
-        curve=curve,
         interval_set_by=saving.set_by,
         without_spares=without_spares(inputs.idle_nodes, inputs.recovery),
         assumed=tuple(inputs.assumed),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.columns import Array, Column
+from ..base.columns import Array, Column, each
 from ..base.records import record
 from ..base.stats import binomial_quantile
 from ..catalogue.families import family
@@ -63,8 +63,8 @@ def log_weights(k: Array, load: Column) -> Array:
     """log(a^k / k!), less the first, for whole numbers k that follow each other, on a new last
     axis: a Poisson law but for a factor."""
     with np.errstate(divide="ignore"):
-        steps = np.log(np.asarray(load, float))[..., None] - np.log(k[1:])
-    return np.insert(np.cumsum(steps, axis=-1), 0, 0.0, axis=-1)
+        steps = np.log(np.asarray(load, float))[..., None] - np.log(np.maximum(k, 1))
+    return np.cumsum(np.where(k > k[0], steps, 0.0), axis=-1)
 
 
 def erlang_table(most: int, load: Column) -> Array:
@@ -106,7 +106,7 @@ def shortage(
     the job waits repair / (S + 1) on average.
     With D = 0 this is `stall_share`; with D the wait hides behind the detection. Broadcasts.
     """
-    return np.vectorize(_shortage, otypes=[float])(spares, evictions_per_s, repair_s, down_s)[()]
+    return each(_shortage, spares, evictions_per_s, repair_s, down_s)
 
 
 def ample(load: float) -> float:

@@ -6,7 +6,7 @@ axes never exists.
 """
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,7 +83,7 @@ class Question:
     pins: Pins
     own_modules: int = 0  # bits of what the stack's own `selective` repeats; 0: no set says it
 
-    @property
+    @cached_property
     def setting(self) -> Setting:
         """What the plans have to suit."""
         return setting_of(self.model, self.phase, self.cluster)

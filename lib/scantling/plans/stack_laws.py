@@ -460,17 +460,15 @@ def run_by(plan: Plan, situation: Situation) -> dict[str, Array]:
 def among_offers(offers: Mapping[str, Offered], c: Columns) -> Array:
     """Whether every value of some plans is among those that are offered, sets of modules apart.
     bool [plans]"""
+    no_use = {  # of an axis: one stage, one rank
+        "schedule": c["pp"] == 1,
+        "cp_type": c["cp"] == 1,
+        "sharding": c["dp"] * c["cp"] == 1,
+        "recompute_share": c["recompute"] != FULL,
+    }
     runs = np.ones(np.shape(c["tp"]), bool)
     for axis, values in offers.items():
-        if axis == "recompute_share":
-            runs = runs & either(c["recompute"] != FULL, among(c[axis], values))
-        elif axis in c and axis != "recompute_modules":
+        if axis in c and axis != "recompute_modules":
             some = [CODED[axis].index(value) for value in values] if axis in CODED else values
-            runs = runs & either(unused(axis, c), among(c[axis], some))
+            runs = runs & (among(c[axis], some) | no_use.get(axis, False))
     return runs
-
-
-def unused(axis: str, c: Columns) -> Array:
-    """Where some plans have no use for an axis: one stage, one rank."""
-    degrees = {"schedule": c["pp"], "cp_type": c["cp"], "sharding": c["dp"] * c["cp"]}
-    return np.asarray(degrees.get(axis, 0) == 1)
