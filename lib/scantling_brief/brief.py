@@ -19,6 +19,7 @@ from .facts_job import (
     read_kind_of_method,
     read_offload,
     read_pace,
+    read_past,
     read_rank,
     read_samples,
     read_tokens,
@@ -66,6 +67,7 @@ def read_brief(text: str) -> Reading:
     read_dates(notes)
     read_pace(notes)
     read_tokens(notes)
+    read_past(notes)
     read_budget(notes)
     read_owned(notes)
     read_worth(notes)

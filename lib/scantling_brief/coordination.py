@@ -16,9 +16,13 @@ _NOUN = (
     r"|param(?:eter)?s|(?:of\s+)?(?:mfu|goodput)|over-?subscri\w+|taper\w*)"
 )
 _GIGABITS = r"\s?g(?:b(?:it)?(?:/s|ps))?(?:\s+(?:ib|infini-?band|roce(?:\s?v2)?|ethernet))?"
+_FAILURES = (
+    rf"\s(?:{GROUP}|gpus?|devices)\s+(?:fail|die|crash|break)(?:e?s)?\s+(?:per|every|an?|each)\s+"
+    r"(?:day|week|month)"
+)
 # what may stand behind a number
 _UNIT = (
-    rf"(?:{_A_PRICE}\b|{_GIGABITS}\b|[\s-]?(?:{_SPAN}|gbe)\b|[\s-]?[x×]?\s?(?:{_NOUN}\b"
+    rf"(?:{_A_PRICE}\b|{_GIGABITS}\b|[\s-]?(?:{_SPAN}|gbe)\b|{_FAILURES}\b|[\s-]?[x×]?\s?(?:{_NOUN}\b"
     rf"|{ACCELERATOR}(?:\s+{GROUP}\b)?))"
 )
 # what may stand before it

@@ -53,13 +53,17 @@ def read_measured(notes: Notes, text: str) -> None:
         notes.set("constraints.min_mfu", mfu, words)
     elif notes.facts.get("mfu_seen") or _is_slow(notes) or _RUNS.search(text):
         notes.set("measured.mfu", mfu, words, "of a run that goes on")
-    elif _PLANS.search(text):
+    elif _PLANS.search(text) or _SOUGHT & {asked.topic for asked in notes.questions}:
         why = "of a run that is not begun"
         notes.set("constraints.min_mfu", mfu, words, why)
         notes.assume("constraints.min_mfu", mfu, why)
     else:
         choices = (f"constraints.min_mfu: {mfu:g}", f"measured.mfu: {mfu:g}")
         notes.ask(words, "is this MFU asked for, or was it measured?", choices)
+
+
+# what only a run that is not begun has open
+_SOUGHT = {Topic.FEWEST, Topic.LARGEST, Topic.COMPUTE_OPTIMAL, Topic.CHEAPEST, Topic.CHIP}
 
 
 def _is_slow(notes: Notes) -> bool:

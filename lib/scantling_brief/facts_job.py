@@ -1,8 +1,12 @@
 """What the words on a job come to: its method, data, tokens, steps, batch and offload."""
 
 import re
+from calendar import month_abbr
+from datetime import date
 
+from scantling.base.units import DAY_S
 from scantling.catalogue.words import ADAPTED, POLICIES, ROLLOUT_ENGINES, Method
+from scantling.design.line_reading import Unread
 
 from .facts_model import CHINCHILLA_TOKENS, read_likeness
 from .facts_money import OF_WHAT
@@ -125,18 +129,98 @@ _DATA = {"examples": "samples", "example_tokens": "mean_tokens", "epochs": "epoc
 
 
 _BEGINS = re.compile(r"start|from|since", re.IGNORECASE)  # a date at which a run begins
+_ENDS = re.compile(r"by|before|until|till|due", re.IGNORECASE)
+_MONTHS = [name.lower() for name in month_abbr]
+_DAY = re.compile(
+    rf"(?P<m>{'|'.join(_MONTHS[1:])})[a-z]*\.?\s*(?P<d>\d{{1,2}})(?!\d)|(?P<e>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?"
+    rf"(?P<n>{'|'.join(_MONTHS[1:])})",
+    re.IGNORECASE,
+)
+_YEAR = re.compile(r"20\d\d")
+_COMMON_YEAR = 2027  # of dates without one
+_OF_DELIVERY = re.compile(
+    r"\b(?:deliver|arriv|ship|availab|hand\w*\s+over|lead\s+time|wait)\w*[^.?!;]*$", re.IGNORECASE
+)
+_IN = re.compile(r"in|within|after", re.IGNORECASE)
+_WHEN_IT_COMES = "until the machine comes, or until the run has to be done?"
+
+
+def _date(words: str) -> date | None:
+    """The day that words name; None where they name a month or a season."""
+    day, year = _DAY.search(words), _YEAR.search(words)
+    if day is None:
+        return None
+    month = _MONTHS.index((day["m"] or day["n"]).lower())
+    try:
+        return date(int(year[0]) if year else _COMMON_YEAR, month, int(day["d"] or day["e"]))
+    except ValueError:
+        return None
+
+
+def _between(notes: Notes, dates: list[Unread]) -> None:
+    """The days between two dates, the one that a run begins at first."""
+    days = [day for asked in dates if (day := _date(asked.words)) is not None]
+    if len(dates) != 2 or len(days) != 2:
+        return
+    one, two = dates
+    first, last = days
+    if _BEGINS.match(two.words) or last < first and not _ENDS.match(two.words):
+        first, last = last, first
+    if last < first and first.year == last.year == _COMMON_YEAR:
+        last = last.replace(year=_COMMON_YEAR + 1)
+    if last <= first:
+        return
+    path, why = "constraints.deadline_days", f"from {first:%d %B} to {last:%d %B}"
+    notes.unread[:] = [asked for asked in notes.unread if asked not in dates]
+    notes.set(path, float((last - first).days), f"{one.words} {two.words}", why)
+    notes.assume(path, float((last - first).days), why)
 
 
 def read_dates(notes: Notes) -> None:
-    """A date beside the days until it needs no answer: before NeurIPS, which is in 11 weeks."""
-    if "constraints.deadline_days" not in notes.fields:
-        return
+    """Two dates are the days between them; one beside the days until it needs no answer: before
+    NeurIPS, which is in 11 weeks. When a machine is delivered is no deadline."""
+    path = "constraints.deadline_days"
     dates = [unread for unread in notes.unread if unread.question == A_DATE]
+    if path not in notes.fields:
+        _between(notes, dates)
+        return
+    before = notes.text[: notes.places[path]]
+    if _OF_DELIVERY.search(before) and _IN.match(notes.words[path]):
+        notes.leave_open(path, _WHEN_IT_COMES, (path,))
+        return
     for asked in dates:
         if _BEGINS.match(asked.words):
             continue
         notes.unread.remove(asked)
         notes.note(asked.words, why="the days until then are said")
+
+
+_IS_OVER = re.compile(
+    r"(?:\b(?:we|i|they|it)(?:['’]ve|\s+(?:have|had|already))*\s+(?:pre-?)?(?:trained|finished|completed|ran)|\btook)"
+    r"\b[^.?!;]*$",
+    re.IGNORECASE,
+)
+
+
+def read_past(notes: Notes) -> None:
+    """Days that a run took are its speed, as measured, where its tokens are said; they are no
+    deadline of the next."""
+    path, fields = "constraints.deadline_days", notes.fields
+    if path not in fields or not _IS_OVER.search(notes.text[: notes.places[path]]):
+        return
+    tokens, devices, words = (
+        fields.get("job.tokens"),
+        fields.get("cluster.devices"),
+        notes.words[path],
+    )
+    if not tokens or not devices:
+        notes.leave_open(
+            path, "of a run that is over: how many tokens had it (job.tokens)?", (path,)
+        )
+        return
+    rate = float(f"{tokens / (fields[path] * DAY_S) / devices:.6g}")
+    notes.take_back(path)
+    notes.set("measured.tokens_per_s_per_device", rate, words, "of a run that is over")
 
 
 def read_pace(notes: Notes) -> None:
@@ -274,7 +358,10 @@ def _of_each_or_all(notes: Notes, devices: int | None, accumulation: int | None)
     if devices == 1 and not accumulation:
         return
     words = notes.words[path]
-    if batch > devices or batch > MOST_OF_EACH or _GLOBAL.search(words):
+    of_all = batch > devices or batch > MOST_OF_EACH
+    if accumulation and batch % accumulation:
+        of_all = False  # the steps of a batch of all devices part it
+    if of_all or _GLOBAL.search(words):
         return
     notes.take_back(path)
     if accumulation:

@@ -43,7 +43,7 @@ def read_machine(notes: Notes) -> None:
         facts["device_hours"] = facts["node_hours"] * per_node
         notes.words["device_hours"] = notes.words["node_hours"]
     of_sums = {"device_hours": _hours, "bare_sum": read_bare_sum, "host_gb_each": _host_memory}
-    _come_to(notes, of_sums)
+    _come_to(notes, of_sums | {"apart_km": _round_trip})
     read_spot(notes)
     read_alternatives(notes)
     read_network(notes)
@@ -93,6 +93,22 @@ def _host_memory(notes: Notes, each: float) -> None:
         notes.ask(words, f"how much does a node have ({path})?", (path,))
     else:
         notes.set(path, each * per_node, words, f"of {per_node} devices")
+
+
+# the round trip of the one published pair of sites: twice that of straight fibre
+_MS_A_KM = 0.02
+
+
+def _round_trip(notes: Notes, apart_km: float) -> None:
+    """The round trip between sites of a distance, where none is said."""
+    path, words = "cluster.site_rtt_ms", notes.words["apart_km"]
+    if "cluster.sites" not in notes.fields:
+        notes.ask(words, "between which sites (cluster.sites)?", ("cluster.sites",))
+    elif path not in notes.fields:
+        rtt_ms = float(f"{apart_km * _MS_A_KM:.6g}")
+        why = f"{_MS_A_KM:g} ms a km, twice that of straight fibre"
+        notes.set(path, rtt_ms, words, why)
+        notes.assume(path, rtt_ms, why)
 
 
 def _of_each_site(notes: Notes) -> None:
@@ -196,6 +212,9 @@ def _as_given(notes: Notes, chip: Chip, choices: Lines, question: str) -> None:
     notes.ask(chip.text, question, choices)
 
 
+_SEVERAL = re.compile(r"\s+(?:instances|vms|nodes|machines)\b", re.IGNORECASE)
+
+
 def _instance(notes: Notes, node: str) -> None:
     """A rented instance: a node of the catalogue with its accelerator."""
     words = notes.words["instance"]
@@ -203,6 +222,7 @@ def _instance(notes: Notes, node: str) -> None:
     notes.set("cluster.accelerator", row.accelerator, words, f"the accelerator of {node}")
     notes.set("cluster.node", node, words)
     how_many = any(asked.topic is Topic.FEWEST for asked in notes.questions)
+    how_many |= _SEVERAL.match(notes.text, notes.places["instance"] + len(words)) is not None
     if "nodes" not in notes.facts and "cluster.devices" not in notes.fields and not how_many:
         notes.set("cluster.devices", row.devices, words, "one instance")
 

@@ -207,6 +207,6 @@ def percent_in(name: str) -> str:
 def time_in(name: str) -> str:
     """A span: 30 days, 90-minute; the number is the group of that name, its unit NAME_u."""
     return (
-        rf"(?P<{name}>\d+(?:\.\d+)?)[\s-]?(?P<{name}_u>seconds?|secs?|minutes?|mins?|hours?"
+        rf"(?P<{name}>\d{{1,3}}(?:,\d{{3}})+|\d+(?:\.\d+)?)[\s-]?(?P<{name}_u>ms|seconds?|secs?|minutes?|mins?|hours?"
         rf"|hrs?|days?|weeks?|wks?|months?|quarters?|years?|yrs?|s|h|d)(?![a-z0-9])"
     )

@@ -12,7 +12,7 @@ from scantling.design.line_reading import Read
 
 from .coordination import said_of_each
 from .decisive import ask_about
-from .fragments import FAMILY, GROUP, MEMORY, RACK, TIMES, whole_in
+from .fragments import FAMILY, FORM, GROUP, MEMORY, RACK, TIMES, whole_in
 from .idle import is_idle, turning
 from .match import Match
 from .notes import NEGATED, TURNED, UNUSED, Notes
@@ -78,6 +78,11 @@ _RECOMPUTE = re.compile(
 )
 _ARROW = re.compile(
     rf"((?:{FAMILY})[\w-]*)\s*(?:->|→|=>)\s*(?=(?:\d+\s*x?\s*)?(?:{FAMILY}))",
+    re.ASCII | re.IGNORECASE,
+)
+# what would be another chip: go from H100 SXM to H100 PCIe; moved from tells what was
+_FROM_CHIP = re.compile(
+    rf"(?<!ed\s)\bfrom\s+((?:{FAMILY})[\w-]*(?:[\s-](?:{FORM}|{MEMORY}))?)\s+to\s+(?=(?:the\s+)?(?:{FAMILY}))",
     re.ASCII | re.IGNORECASE,
 )
 _ONCE = re.compile(
@@ -206,7 +211,7 @@ def in_digits(text: str) -> str:
     text = re.sub(r"\brail[\s-]optimi[sz]ed\b", "rail-optimized", text, flags=re.IGNORECASE)
     text = re.sub(r"\bfat[\s-]trees?\b", "fat-tree", text, flags=re.IGNORECASE)
     text = _RECOMPUTE.sub(r"\1 \4 \2 \3 \4", text)
-    text = _ONCE.sub("every 1 ", _ARROW.sub(r"\1 versus ", text))
+    text = _ONCE.sub("every 1 ", _ARROW.sub(r"\1 versus ", _FROM_CHIP.sub(r"\1 versus ", text)))
     text = _SPELT.sub(_in_digits, text)
     text = _A_TIME.sub(r"\1\g<2>1", text)
     text = _COUNT.sub(lambda match: digits.get(match[0].lower(), "1"), text)
@@ -301,7 +306,7 @@ _HALF = re.compile(
     r"\bhalf\s+an?\s+(year|month|week|day|quarter|trillion|billion|million)\b", re.IGNORECASE
 )
 _HALVES = {"year": "6 months"}
-_CHOICE = r"\b(?:option|variant|plan|scenario|case|setup|offer|quote|vendor)"
+_CHOICE = r"\b(?:option|variant|plan|scenario|case|setup|offer|quote|vendor|cluster|bid)"
 _FIRST_OPTION = re.compile(rf"{_CHOICE}\s+(?:a|1)\s*[:)]\s*", re.IGNORECASE)
 _OPTION = re.compile(rf"[\s;,.]*{_CHOICE}\s+(?:b|2|c|3)\s*[:)]\s*", re.IGNORECASE)
 
@@ -348,6 +353,8 @@ class _Scanner:
         self.turned: int | None = None  # start of a negation or bound whose object has not come
         self.beside: int | None = None  # end of an alternative: what follows may belong to it
         self.supposing = False  # whether a clause says what might be otherwise
+        self.ended = 0  # where the last match ends
+        self.listing = False  # whether it was one of several values of a list
         self.answered: list[tuple[int, int]] = []  # spans of questions and of alternatives
 
     def read(self) -> Notes:
@@ -393,7 +400,9 @@ class _Scanner:
         either = len(self.notes.either)
         self.notes.place = self.place
         if self.turned is None:
-            if self._is_supposed(best, match_of_words):
+            if self._is_supposed(best, match_of_words) or self._is_listed(
+                best, match_of_words, longest.end()
+            ):
                 self.answered.append(longest.span())
             elif not self._belongs(best, match_of_words):
                 self.notes.follow(best, match_of_words)
@@ -405,8 +414,24 @@ class _Scanner:
         if best.topic is not None or len(self.notes.either) > either:
             self.answered.append(longest.span())
         on = _ON.match(self.text, longest.end()) if best.sets else None
-        self.place = on.end() if on else longest.end()
+        self.ended = self.place = on.end() if on else longest.end()
         return True
+
+    def _is_listed(self, rule: Rule, match: Match, end: int) -> bool:
+        """Whether a match is another value of the field that was read just before it, in a list
+        that an and or an or ends: 8k, 32k and 128k. Several chips may be those of one machine."""
+        between = self.text[self.ended : self.place]
+        listed = _LISTED.match(self.text, end) if _COMMA.fullmatch(between) else None
+        goes_on = listed or self.listing and _LAST.fullmatch(between)
+        notes = self.notes
+        if not goes_on or "accelerator" in rule.sets:
+            self.listing = False
+        elif notes.supposed and notes.supposed[-1].path in rule.sets:
+            self.listing = notes.suppose(rule, match)
+        else:
+            of_last = notes.last in rule.sets
+            self.listing = of_last and notes.alternative(rule, match, match.words)
+        return self.listing
 
     def _is_supposed(self, rule: Rule, match: Match) -> bool:
         """Whether a match says what might be otherwise, or is one of several that are compared."""
@@ -414,16 +439,20 @@ class _Scanner:
             return False
         if self.supposing:
             return self.notes.suppose(rule, match)
-        compares = self.comparing or self._compares_here()
+        compares = self.comparing or self._compares_here(rule)
         return compares and self.notes.alternative(rule, match, match.words)
 
-    def _compares_here(self) -> bool:
-        """Whether the sentence at this place asks which of two is the better."""
+    def _compares_here(self, rule: Rule | None = None) -> bool:
+        """Whether the sentence at this place asks which of two is the better, or of another value
+        of what a sentence before it says: ... CP 8. Would CP 16 help?"""
         ends = _SENTENCE_END.finditer(self.text)
         first = max((end.end() for end in ends if end.end() <= self.place), default=0)
         end = _SENTENCE_END.search(self.text, self.place)
         sentence = self.text[first : end.end() if end else len(self.text)]
-        return bool(_SUPPOSES.search(sentence) and _BETTER.search(sentence))
+        if _BETTER.search(sentence):
+            return _SUPPOSES.search(sentence) is not None
+        paths = rule.sets if rule and sentence.endswith("?") else ()
+        return any(self.notes.places.get(path, first) < first for path in paths)
 
     def _belongs(self, rule: Rule, match: Match) -> bool:
         """Whether a match behind an alternative, in the same clause, is another value of its own:
@@ -532,6 +561,9 @@ class _Scanner:
         self.notes.ignore(" ".join(words.split()).rstrip(".:,;"), why)
 
 
+_COMMA = re.compile(r"\s*[,/]\s*")
+_LAST = re.compile(r"\s*,?\s*(?:and\s+)?")
+_LISTED = re.compile(r"(?:\s*,\s*[\w.%-]+){0,3}\s*,?\s+(?:and|or|vs\.?|versus)\s", re.IGNORECASE)
 _NAMES_IT = re.compile(r"\s*[(,]\s*(?:to\s+|i\.?e\.?\s+|at\s+)?\d")  # twice as fast (800G)
 _SPREAD = {"cluster.sites", "nodes", "racks"}  # over these a run is spread
 _OR_WORDS = ("or", "vs", "vs.", "versus", "against", "than")
@@ -557,7 +589,8 @@ _COMPARES = (
 # a line that asks which is the better compares whatever an and joins
 _WHICH = re.compile(
     r"\bwhich\b[^?.]*\b(?:better|faster|cheaper|suit\w*|best|prefer\w*|choose|pick)\b"
-    r"|\b(?:compar(?:e|ing)|choose between|weigh\w*)\b|\b(?:options|offers|quotes)\s*:",
+    r"|\b(?:compar(?:e|ing)|(?:choos|decid|pick|select)\w* between|weigh\w*)\b"
+    r"|\b(?:options|offers|quotes)\s*:",
     re.IGNORECASE,
 )
 _SENTENCE_END = re.compile(r"[?!;\n]|\.(?=\s|$)")

@@ -53,4 +53,4 @@ class Match:
 
     def plain(self, group: str = "v") -> float:
         """A number without a scale."""
-        return float(self.text(group))
+        return float(self.text(group).replace(",", ""))

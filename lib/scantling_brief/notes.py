@@ -83,6 +83,7 @@ FACTS = (
     "added_nodes",
     "active_beside",
     "host_gb_each",
+    "apart_km",
     "no_currency",
 )
 UNUSED = "no rule reads it"

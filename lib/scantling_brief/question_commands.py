@@ -41,6 +41,9 @@ OF_TUNING = {Topic.DESIGN, Topic.EITHER, Topic.FEWEST, Topic.PLAN, Topic.CHANGED
 _BESIDE_EITHER = {Topic.FEWEST, Topic.LARGEST, Topic.LONGEST, Topic.SPARES, Topic.SENSITIVITY}
 # questions that the answer to another one answers too
 _SAME = {Topic.COMPUTE_OPTIMAL: {Topic.SCALING, Topic.LARGEST, Topic.DESIGN}}
+# a machine for so many days trains a model on so many tokens; how many it should have the laws say
+_OF_TIME = {"cluster.devices", "constraints.deadline_days"}
+_CAN = re.compile(r"how\s+many\s+tokens\s+(?:can|could|will)\b", re.IGNORECASE)
 _OF_FAILURES = ("reliability.", "checkpoint.", "mtbf_s")
 _COUNTS = tuple(2**power for power in range(11))  # devices from one to 1,024
 
@@ -66,6 +69,9 @@ def question_of(notes: Notes) -> Question | None:
         topics.setdefault(Topic.DESIGN, topics.pop(Topic.SLOW))
     if {Topic.LARGEST, Topic.SCALING} <= topics.keys() and "model.size" not in notes.fields:
         topics[Topic.COMPUTE_OPTIMAL] = topics.pop(Topic.LARGEST)
+    in_time = notes.is_sized and _OF_TIME <= notes.fields.keys()
+    if Topic.SCALING in topics and in_time and _CAN.search(notes.text):
+        topics.setdefault(Topic.DESIGN, topics.pop(Topic.SCALING))
     topics.pop(Topic.WORTH, None)  # seen beside what is without it, or asked about
     if "flops" in facts:
         topics = {Topic.SCALING: topics[Topic.SCALING]}

@@ -268,7 +268,7 @@ def seconds(match: Match) -> float:
 def seconds_of(group: str) -> Reader:
     """A span of one group in seconds."""
     return lambda match: (
-        float(match.text(group)) * SECONDS[match.text(f"{group}_u").lower()]
+        match.plain(group) * SECONDS[match.text(f"{group}_u").lower()]
         if match.text(group)
         else None
     )

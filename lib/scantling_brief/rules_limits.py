@@ -185,6 +185,10 @@ LIMITS = (
         rf"(?P<v>\d+(?:\.\d+)?)\s+(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?|crash(?:es)?)\s*{_PER}",
     ),
     *sets(
+        {"mtbf_s": seconds, "nodes": whole("n")},
+        rf"(?:an?|one|1)\s+{GROUP}\s+(?:out\s+)?of\s+(?:(?:our|the)\s+)?{whole_in('n')}(?:\s+{GROUP})?\s+{_BREAKS}{_ABOUT}{_EVERY}\s+{time_in('v')}",
+    ),
+    *sets(
         {"mtbf_s": every, "nodes": whole("n")},
         rf"{_LOSES}\s+(?P<v>\d+(?:\.\d+)?)\s+{GROUP}\s*{_PER},?\s+(?:out\s+)?of\s+(?:our\s+|the\s+)?{whole_in('n')}"
         rf"(?:\s+{GROUP})?",
@@ -332,6 +336,10 @@ LIMITS = (
         rf"{WENT}\s+(?:from\s+)?{time_in('w')}\s+to\s+{time_in('v')}",
     ),
     *sets(
+        {"measured.step_s": every},
+        r"(?P<v>\d+(?:\.\d+)?)\s*(?:it|iters?|iterations?|steps?|updates?)\s*(?:/|per|an?)\s*(?P<v_u>s|sec|second|min|minute|hour|h)",
+    ),
+    *sets(
         {"measured.step_s": span_of_each("n")},
         rf"(?P<n>[1-9]\d*)\s+(?:steps|iterations)\s+(?:takes?|took|need(?:s|ed)?)\s+(?:us\s+)?{_NEAR}{time_in('v')}",
     ),
@@ -348,6 +356,7 @@ LIMITS = (
             rf"{number_in('v')}\s*(?:tokens|toks?)\s*(?:/|per)\s*(?:gpu|device|chip"
             r"|card)\s*(?:/|per|a)\s*(?:s|sec|second)"
         ),
+        rf"(?:tps|tgs){BE}\s*{number_in('v')}{PER_DEVICE}",
         rf"{number_in('v')}\s*tgs",
         r"(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s|sec|second)|tps|tgs)\s*(?:/|per)\s*(?:gpu|device|chip|card)\s*(?:of|is|at|=|:)?\s*"
         rf"{number_in('v')}",
@@ -409,7 +418,8 @@ LIMITS = (
     *sets(
         {"prices.usd_per_device_hour": amount},
         r"(?:(?:gpu|device|hourly)\s+)?(?:price|rate|rent)s?\s+(?:goes|go|rises?|climbs?|drops?|falls?|went|rose|fell|jumps?|moves?|increases?|decreases?)"
-        r"\s+(?:up\s+|down\s+)?(?:to|at)\s*\$\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*[kmb]\b)",
+        r"\s+(?:up\s+|down\s+)?(?:to|at)\s*\$\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*[kmb]\b)"
+        r"(?:\s*(?:/|per|an?)\s*(?:gpu[\s/-]*)?(?:hours?|hr|h))?",
     ),
     *sets(
         {"prices.usd_per_node_hour": amount},
@@ -451,7 +461,7 @@ LIMITS = (
     *sets(
         {"prices.owned.capex_usd": amount},
         rf"(?:{_BOUGHT}){BE}\s*(?:for\s+|at\s+|about\s+)*\$\s*{number_in('v')}",
-        rf"\$\s*{number_in('v')}\s+(?:of\s+)?(?:capex|up-?front|purchase(?:\s+price)?)",
+        rf"\$\s*{number_in('v')}\s+(?:of\s+)?(?:capex|up-?front|purchase(?:\s+price)?|to\s+buy(?:\s+(?:it|them))?)",
     ),
     *sets(
         {"prices.owned.capex_usd": number("x"), "no_currency": always(True)},
@@ -649,6 +659,8 @@ LIMITS = (
     ),
     *sets(
         {"reliability.checkpoint_stall_s": seconds},
+        rf"(?:(?:each|a|every|one|our)\s+)?{CHECKPOINT}\s+(?:takes?|took|needs?|lasts?)\s+{_NEAR}{time_in('v')}\s*(?:,|and)\s*(?:it\s+)?"
+        r"(?:stops|blocks|pauses|halts|freezes)(?:\s+(?:training|us|everything|(?:the|our)\s+\w+))?",
         (
             rf"(?:(?:each|a|every|one|our)\s+)?(?:{CHECKPOINT}|saving)\s+(?:stalls?|blocks?|pauses?|halts?|freezes?)"
             rf"(?:\s+(?:training|us|everything|(?:the|our)\s+\w+))?(?:\s+for)?\s+{time_in('v')}"
@@ -723,7 +735,7 @@ LIMITS = (
     ),
     *means(
         "a way of speaking",
-        r"on\s+top\s+of|second\s+opinion|second\s+look|at\s+first|first\s+of\s+all|in\s+the\s+end",
+        r"on\s+top\s+of|go/no-go|next\s+(?:year|quarter|month|week)|second\s+opinion|second\s+look|at\s+first|first\s+of\s+all|in\s+the\s+end",
     ),
     *means(
         "when it happened: nothing to set",

@@ -6,6 +6,7 @@ from .fragments import (
     DEVICE_NOUN,
     EACH_HOLDS,
     ENDLESS,
+    FAMILY,
     GROUP,
     HBM,
     LINK,
@@ -31,6 +32,7 @@ from .readers import (
     of_a_node,
     of_each,
     plain,
+    plain_of,
     prefixed,
     product,
     product_of,
@@ -45,7 +47,7 @@ from .readers import (
 from .rule import asks, sets
 
 # so many nodes of so many devices, where a product alone says it: 4 * 8 H100, 512 H100 (64x8)
-_PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,2}})"
+_PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,2}})(?!\d)"
 # so many groups that are larger than a node: 2 x 2048 H100
 _GROUPS = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{3,6}})(?P<per_s>)"
 _SLICE = (
@@ -65,7 +67,10 @@ _STORE = (
 _ALL_OF = r"(?:at most|(?:no|not) more than|up to|max(?:imum|\.)?(?: of)?|limited to|capped at)"
 # all devices of the nodes: 4 nodes, 32 H100 in total
 _IN_ALL = r"(?:in\s+total|total|altogether|in\s+all|overall|all\s+together)"
-_APART = r"\d+(?:\.\d+)?\s*km\s+(?:apart|from\s+each\s+other|between\s+them)"
+_APART = (
+    r"(?P<km>\d+(?:\.\d+)?)\s*km(?:\s+(?:of\s+(?:dark\s+)?(?:fib(?:er|re)|cable)|apart|away"
+    r"|from\s+each\s+other|between\s+them))+"
+)
 _OF_ALL = r"\s+(?:out\s+)?of\s+(?:the|our|their|those|these)\s+"
 _DEVICES = rf"(?:{ACCELERATOR}(?:\s+{DEVICE_NOUN})?|{DEVICE_NOUN})"
 _ADD = (
@@ -167,7 +172,7 @@ MACHINE = (
         {"memory": whole("v"), "cluster.devices_per_node": whole("c")},
         (
             rf"(?:with\s+|of\s+|\()?(?P<c>\d{{1,2}})(?P<c_s>)\s?[x×*]\s?(?P<v>{HBM})\s?GB?s?(?!"
-            r"[\w/])\)?"
+            rf"[\w/])(?!\s+(?:(?:NVIDIA|AMD)\s+)?(?:{FAMILY}))\)?"
         ),
     ),
     *sets(
@@ -263,18 +268,17 @@ MACHINE = (
         r"(?P<v>rail-optimized|fat-tree|rail-only|dragonfly\+?)(?:\s+(?:topology|network|fabric))?",
     ),
     *sets({"accelerator": accelerator}, rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"),
-    *asks(
-        "how long is the round trip (cluster.site_rtt_ms)? Fibre takes a hundredth of a millisecond"
-        " a km at least, and its way is seldom straight",
-        rf"{whole_in('n')}\s+{SITES},?\s+{_APART},?\s+(?:each\s+)?(?:(?:with|w/|of|having)\s+)?{whole_in('c')}{TIMES}"
-        rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?",
-        choices=("cluster.site_rtt_ms",),
-        fields={
+    *sets(
+        {
             "cluster.sites": whole("n"),
             "accelerator": accelerator,
             "cluster.devices": product("n", "c"),
+            "apart_km": plain_of("km"),
         },
+        rf"{whole_in('n')}\s+{SITES},?\s+{_APART},?\s+(?:each\s+)?(?:(?:with|w/|of|having)\s+)?{whole_in('c')}{TIMES}"
+        rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?",
     ),
+    *sets({"apart_km": plain_of("km")}, _APART),
     *sets(
         {
             "cluster.sites": whole("n"),
@@ -302,6 +306,7 @@ MACHINE = (
     ),
     *sets(
         {"cluster.devices": devices("v")},
+        rf"{DEVICE_NOUN}\s*[:=(]\s*{whole_in('v')}(?=\s*(?:\)|$|[;.]|,\s))",
         (rf"{whole_in('v')}(?:{TIMES}|-){DEVICE_NOUN}(?!\s*(?:/|(?:per|a|in each|each)\b))"),
     ),
     *sets(
@@ -358,7 +363,7 @@ MACHINE = (
     *sets(
         {"of_them": whole("v")},
         rf"{whole_in('v')}\s+of\s+(?:them|these|those|either|each|both)",
-        rf"(?:on|using|either|rent|buy|with(?!\s+\d+\s?k\b))\s+{whole_in('v')}(?=\s*(?:$|[?.,;)])|\s+(?:or|vs)\b)(?!\.\d)",
+        rf"(?:on|using|either|rent|buy|need|take|with(?!\s+\d+\s?k\b))\s+{whole_in('v')}(?=\s*(?:$|[?.,;)])|\s+(?:or|vs)\b)(?!\.\d)",
     ),
     *sets(
         {"cluster.measured.all_reduce_gbytes_per_s": gigabytes_per_s},
@@ -577,6 +582,7 @@ MACHINE = (
         {"job.sync.local_steps": whole("v")},
         r"(?:every\s+|h\s*=\s*)?(?P<v>\d+)(?P<v_s>)\s+(?:local|inner)[\s-]steps",
         r"h\s*=\s*(?P<v>\d+)(?P<v_s>)",
+        r"(?<=diloco\s)(?:with\s+|syncs?\s+)?every\s+(?P<v>\d+)(?P<v_s>)\s+steps",
         rf"(?:local|inner)[\s_-]steps{BE}\s*(?P<v>\d+)(?P<v_s>)",
     ),
     *sets(

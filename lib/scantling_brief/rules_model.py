@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from scantling.catalogue.setting_names import NAMES, Setting
+
 from .fragments import (
     BATCH,
     BE,
@@ -110,7 +112,40 @@ _SO_FAR = (
 )
 _NO_MAKER = r"(?:switch|step)\s+(?:from|to|back|over|off|on|by|in|is|at)\b"  # words of their own
 _LAW_ALONE = r"chinchilla(?=\s*(?:[.,;?!)]|$))"  # the law, where no size follows
+_NUMBERS = {
+    Setting.TP: "plan.tp",
+    Setting.PP: "plan.pp",
+    Setting.VPP: "plan.vpp",
+    Setting.CP: "plan.cp",
+    Setting.EP: "plan.ep",
+    Setting.DP: "plan.dp",
+    Setting.SEQ_LEN: "job.seq_len",
+    Setting.MICRO_BATCH: "plan.micro_batch",
+    Setting.GLOBAL_BATCH: "job.global_batch",
+    Setting.ACCUMULATION: "plan.grad_accum",
+    Setting.DEVICES: "cluster.devices",
+    Setting.NODES: "nodes",
+    Setting.DEVICES_PER_NODE: "cluster.devices_per_node",
+    Setting.LAYERS: "model.layers",
+    Setting.HIDDEN: "model.hidden",
+    Setting.HEADS: "model.heads",
+    Setting.KV_HEADS: "model.kv_heads",
+    Setting.FFN_HIDDEN: "model.ffn_hidden",
+    Setting.VOCAB: "model.vocab",
+    Setting.EXPERTS: "model.experts",
+    Setting.TOP_K: "model.top_k",
+    Setting.EXPERT_FFN_HIDDEN: "model.expert_ffn_hidden",
+}
+
+
+def _of_setting(setting: Setting, path: str) -> tuple[Rule, ...]:
+    """A number as frameworks state it: --num-layers 80, training.seq_len: 8192."""
+    names = "|".join(name.replace("_", "[_-]") for name in NAMES[setting] if "_" in name)
+    return sets({path: whole("v")}, rf"-{{0,2}}(?:[a-z_]+\.)*(?:{names})\s*[=:]?\s*{whole_in('v')}")
+
+
 MODEL = (
+    *(rule for setting, path in _NUMBERS.items() for rule in _of_setting(setting, path)),
     *sets(
         {"alike": written_of("like")},
         rf"(?P<like>(?!chinchilla){MAKER})[\s-]{STYLE}(?:\s+(?:model|moe|llm|decoder))?",
@@ -130,7 +165,7 @@ MODEL = (
     ),
     *asks(
         "no model of the catalogue is so named alone: which is it?",
-        r"\d+x\d+(?:\.\d+)?b(?:[\s-]+moe)?",
+        r"\d+\s?x\s?\d+(?:\.\d+)?b(?:[\s-]+moe)?|\d+\s+experts\s+of\s+\d+(?:\.\d+)?b",
         choices=(
             "mixtral-8x7b",
             "mixtral-8x22b",
@@ -319,6 +354,7 @@ MODEL = (
     ),
     *sets(
         {"steps": whole("v")},
+        rf"(?:max|train|total|num)[\s_-](?:train(?:ing)?[\s_-])?(?:steps|iters|iterations)\s*[=:]?\s*{whole_in('v')}",
         (
             rf"(?:for\s+)?{whole_in('v')}\s+(?:training\s+|optimi[sz]er\s+)?(?:steps"
             r"|iterations)(?!\s*(?:of|per)\b)"
@@ -564,7 +600,7 @@ MODEL = (
         {"plan.offload": always("optimizer")},
         (
             r"(?:with\s+)?(?:(?:cpu|host|nvme|ssd|disk)[\s-]+)?(?:optimi[sz]er[\s-]+(?:states?[\s-]+)?)?off-"
-            r"?load(?:ing|ed)?(?:\s+(?:the\s+)?(?:optimi[sz]er(?:\s+states?)?))?(?:\s+to\s+(?:"
+            r"?load(?:ing|ed)?(?:[\s_]+(?:the\s+)?(?:optimi[sz]er(?:\s+states?)?))?(?:\s+(?:to|device[\s:=]*)\s*(?:"
             r"the\s+)?(?:cpu|host|nvme|ssds?|disks?)(?:\s+memory)?)?"
         ),
         why="offload is that of the optimizer's states",
@@ -584,13 +620,16 @@ MODEL = (
     *sets(
         {"plan.compile": always(True)},
         r"(?:(?:with|using)\s+)?torch[\s._]*compile(?:\s+(?:on|enabled))?(?!\s+(?:off|disabled))",
-        r"compile\s+(?:on|enabled)|(?:with|using|\+)\s*compile",
+        r"compile\s+(?:on|enabled)|(?:with|using|\+)\s*compile|compile(?=\s*[+,])",
     ),
     *sets(
         {"plan.compile": always(False)},
         r"(?:no|without)\s+(?:torch[\s._]*)?compile|(?:torch[\s._]*)?compile\s+(?:off|disabled)|eager\s+mode",
     ),
-    *sets({"plan.sharding": prefixed("zero")}, r"zero[\s-]*(?:stage[\s-]*)?(?P<v>[123])"),
+    *sets(
+        {"plan.sharding": prefixed("zero")},
+        r"zero[\s_-]*(?:optimi[sz]ation[\s:]*)?(?:stage[\s:=-]*)?(?P<v>[123])",
+    ),
     *sets({"plan.sharding": prefixed("zero")}, r"(?<=deepspeed\s)stage[\s-]*(?P<v>[123])"),
     *sets(
         {"plan.sharding": always("zero1")},

@@ -36,7 +36,7 @@ _MODIFIERS = (
 _AXIS = (
     r"(?:tp|pp|cp|ep|dp|fsdp2?|zero-?[123]|(?:activation\s+|gradient\s+)?(?:recompute|recomputation|checkpointing)"
     r"|(?:cpu\s+)?off-?load(?:ing)?|grad(?:ient)?\s+accum(?:ulation)?"
-    r"|(?:tensor|pipeline|expert|data|context)\s+parallel(?:ism)?)"
+    r"|(?:tensor|pipeline|expert|data|context)\s+parallel(?:ism)?(?:\s+(?:size|degree))?)"
 )
 # how much of something: 60 % of the GPUs, 10 % fewer nodes
 _SHARE = (
@@ -56,6 +56,7 @@ _IF = (
     r"(?:what\s+(?:if|happens(?:\s+to\s+(?:the\s+|our\s+)?\w+)?\s+(?:if|when)|would\s+happen\s+if)"
     r"|(?:how|what)\s+about(?:\s+(?:if|when|using|trying|with))?"
     r"|how\s+(?:much\s+)?(?:worse|better|slower|faster)\s+(?:if|when|with)"
+    r"|what\s+changes\s+(?:if|when|with)|what\s+(?:would|will|do|could)\s+(?:we|i|it)\s+(?:get|see|reach)\s+(?:with|at|if|on)"
     r"|how\s+(?:does|do|would|will|did)\s+(?:the\s+|our\s+|my\s+)?[\w/]+(?:\s+\w+)?\s+(?:change|differ|suffer|improve|move|look|shift)s?"
     r"\s+(?:if|when|with|without|by))"
 )
@@ -69,8 +70,9 @@ _WORTH_BEFORE = (
     r"do\s+to(?=\s+(?:an?|the|our|my|this|that|it|\d)\b)",
     r"(?:help|hurt|kill|cripple|ruin|pay(?:\s+(?:off|back))?|matter|make\s+(?:(?:any\s+|much\s+|a\s+)?(?:sense|difference)))"
     r"(?:\s+(?:us|here|much|at\s+all|anything|a\s+lot))*",
+    r"slow\s+down(?=\s+(?:an?|the|our|my|it|things|us)\b)",
     r"(?:shorten|speed\s+up|accelerate|cheapen)\s+(?:it|things|this|that|the\s+\w+|us)(?:\s+up)?",
-    r"(?:bring|buy|gain|save|give|get)s?\s+(?:us|me)\s+(?:anything|much|something|time|money|memory)",
+    r"(?:bring|buy|gain|save|give|get)s?\s+(?:(?:us|me)\s+(?:anything|much|something|time|money|memory)|(?:an?y?\s+)?(?:speed-?ups?|gains?|benefits?|advantages?))",
 )
 _WORTH_BEHIND = (
     rf"(?:how\s+(?:much|many)|what)(?:\s+(?:time|money|memory|days|dollars))?(?:\s+(?:would|do|does|will|could|can)\s+(?:{_WE}|it))?"
@@ -90,7 +92,7 @@ _SHARES_OF_MFU = (
 )
 # what is said of a run that goes on
 _JUDGED = (
-    r"(?:normal|ok|okay|good(?:\s+enough)?|bad|(?:as\s+)?expected|reasonable|slow|low|decent|fine|poor|terrible"
+    r"(?:normal|fast(?:\s+or\s+slow)?|ok|okay|good(?:\s+enough)?|bad|(?:as\s+)?expected|reasonable|slow|low|decent|fine|poor|terrible"
     r"|right|typical|healthy)"
 )
 
@@ -108,7 +110,7 @@ _OOM = (
 # what an assessment says
 _RESULT = (
     r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
-    r"(?:costs?|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|(?:pipeline\s+)?bubbles?|mfu|throughput|speed"
+    r"(?:costs?|dollars|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|(?:pipeline\s+)?bubbles?(?:\s+(?:fraction|share|size))?|mfu|throughput|speed"
     r"|step\s+time|(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s(?:ec(?:ond)?)?|hour|day|week|month)|tps|tgs|tflops?(?:/s)?)(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?(?:\s+(?:per|of\s+(?:a|each))\s+(?:gpu|device|chip|node))?|vram(?:\s+usage)?"
     r"|power(?:\s+(?:draw|use|consumption))?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
     r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
@@ -148,7 +150,7 @@ QUESTIONS = (
         Topic.SLOW,
         (
             r"why(?:\s+(?:is|are|does|do|am)\s+(?:my|our|the|it|i|we|this)?(?:\s+(?:training"
-            r"|run|job|model|step|mfu|throughput)s?)?(?:\s+(?:so|this|only))?)?(?:\s+(?:slow"
+            r"|run|job|model|step(?!\s+time)|mfu|throughput)s?)?(?:\s+(?:so|this|only))?)?(?:\s+(?:slow"
             r"|low|bad|poor))?"
         ),
         (
@@ -170,7 +172,7 @@ QUESTIONS = (
         rf"(?:is|are|means?)\s+what\s+{MFU}|(?:what|which)\s+{MFU}\s+(?:is|are)\s+(?:that|this|it|these|those)",
         r"should(?:n't)?\s+(?:it\s+)?be\s+\d+(?:\.\d+)?\s*%?(?:\s*,?\s*(?:no|right|or\s+not))?(?=\s*\?)",
         r"(?:crawl|drag|limp|creep|struggl|disappoint|underwhelm)(?:e?s|ing|ed|s\s+along)?|sluggish(?:ly)?",
-        r"what(?:'?s|\s+is)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
+        r"what(?:'?s|\s+is|\s+(?:am|are)\s+(?:i|we)\s+doing)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
         r"(?:is\s+)?(?:something|anything|what'?s|sth)\s+(?:is\s+)?(?:off|wrong|broken|fishy)(?:\s+here)?",
         r"(?:too|so|very|rather|pretty)\s+(?:low|slow|bad|poor)(?=\s*\?)|should\s+(?:i|we)\s+be\s+(?:happy|worried|concerned)",
         r"to\s+blame|(?:the\s+)?culprit|at\s+fault|(?:the\s+)?limiting\s+factor",
@@ -262,7 +264,7 @@ QUESTIONS = (
     *topic(
         Topic.EARLIEST,
         (
-            rf"(?:the\s+)?(?:earliest|soonest|fastest)(?:\s+(?:{_WE}|it|possible|finish|time"
+            rf"(?:the\s+)?(?:earliest|soonest|fastest|shortest)(?:\s+(?:{_WE}|it|possible|finish|time"
             r"|way|date|that))*(?:\s+(?:could|can|to|we|be))*(?:\s+(?:finish(?:ed)?|done"
             r"|complete[d]?|train(?:ed)?))?"
         ),
@@ -290,7 +292,7 @@ QUESTIONS = (
         r"what\s+(?:would|does|will)\s+it\s+take(?:\s+to\b)?",
         r"(?:size|sizing|dimension(?:ing)?)\s+(?:the|a|our|my)\s+(?:cluster|machine|system)(?:\s+for)?",
         r"(?:please|pls|plz|kindly|(?:can|could|would)\s+you)\s+(?:size|dimension)(?:\s+(?:it|this|that|up|for|out))*(?=\s|:)(?!\s+(?:the\s+)?(?:storage|network|power|cooling|switch\w*))",
-        rf"(?:\#\s*(?:of\s+)?|(?:the\s+)?number\s+of\s+)(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP})(?!\s*(?:[:=]|is\b|are\b)?\s*\d)"
+        rf"(?:\#\s*(?:of\s+)?|(?:the\s+)?number\s+of\s+)(?:{ACCELERATOR}|{DEVICE_NOUN}|{GROUP})(?!\s*(?:[:=(]|is\b|are\b)?\s*\d)"
         r"(?:\s+(?:needed|required|we\s+need|to\s+(?:rent|buy|reserve)))?",
         r"(?:what|which)\s+(?:gpu|device|node|chip)\s+(?:count|number)",
         r"how\s+many(?:\s+of\s+(?:them|these|those))?"
@@ -383,6 +385,8 @@ QUESTIONS = (
             r"|period)(?:\s+(?:should|do|to)(?:\s+(?:i|we|use))*)?"
         ),
         rf"{CHECKPOINT}\s+(?:interval|frequency|cadence)",
+        r"expected\s+(?:goodput|ettr)",
+        r"what\s+(?:do|does|would|will)\s+(?:an?|each|every|one)\s+(?:failure|crash|restart|interruption)\s+cost(?:\s+us)?",
         rf"how\s+(?:big|large|heavy)(?:\s+(?:is|are|will|would|must))?\s+(?:an?\s+|the\s+|one\s+|each\s+|our\s+)*{CHECKPOINT}(?:\s+be)?",
         r"(?:idle|lost|wasted|down)[\s-]?time(?:\s+(?:from|by|due\s+to|through|of)\s+(?:restarts?|failures?|crashes))?",
         rf"(?:more|less)\s+(?:frequent|regular)\s+{CHECKPOINT}|{CHECKPOINT}\s+(?:more|less)\s+(?:often|frequently)",
@@ -523,6 +527,7 @@ QUESTIONS = (
             r"+)?(?:oom|out[\s-]of[\s-]memory)(?:s|\s+errors?)?"
         ),
         _OOM,
+        r"(?:activation\s+|gpu\s+)?memory\s+(?:blow|explode|overflow|spike)s?(?:\s+up)?",
         r"what\s+(?:breaks|fails|goes\s+wrong|gives\s+(?:way|out))(?:\s+first)?",
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
         r"(?:days|weeks|time)\s+(?:and|&|\+)\s+(?:dollars|money|\$)|(?:dollars|money|\$)\s+(?:and|&|\+)\s+(?:days|weeks|time)",
@@ -537,6 +542,7 @@ QUESTIONS = (
         r"(?:what|which)\s+(?:share|fraction|part|percentage|percent)\s+of\s+(?:the\s+|our\s+)?(?:total\s+)?(?:cost|bill|price|budget)s?",
         r"\$+(?=\s*(?:$|[;,?.&/]|and\b))",
         _RESULT,
+        rf"what(?:'?s|\s+(?:would|will|does|is|do))\s+(?:(?:it|this|that|the)\s+)?{_RESULT}",
         r"what\s+(?:can|could|should|do)\s+(?:i|we)\s+expect(?:\s+(?:from|of|with|on))?",
         r"fits?(?=\s+(?:on|in|into|for|with|without|at)\b|\s*[?.,!]|\s*$)",
     ),

@@ -23,6 +23,7 @@ SCALES = {
     "trillions": 1e12,
 }
 SECONDS = {
+    "ms": 1e-3,
     "s": 1,
     "sec": 1,
     "secs": 1,

@@ -12,8 +12,7 @@ from typing import Any
 
 from scantling.base.records import Record, record
 from scantling.base.units import DAY_S
-
-from .setting_names import NAMES, Setting
+from scantling.catalogue.setting_names import NAMES, Setting
 
 STAMP = re.compile(r"(\d{4})[-/]?(\d\d)[-/]?(\d\d)[ T_](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 

@@ -13,9 +13,9 @@ from enum import Enum
 from typing import NamedTuple
 
 from scantling.base.records import record
+from scantling.catalogue.setting_names import Setting
 
 from .contents import Column
-from .setting_names import Setting
 
 COUNT = r"(\d{1,15})(?!\d)"  # a longer one is no count
 NUMBER = r"(?<!\d)(?<!\d,)([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)"

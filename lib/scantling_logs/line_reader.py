@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from math import nan
 from pathlib import Path
 
+from scantling.catalogue.setting_names import SETTING_OF, TEXTS
+
 from .contents import Column, Contents, Event, clock_of, number, seconds_of_elapsed
 from .line_format import BAR, LineFormat, Place, StepLine, Value
-from .setting_names import SETTING_OF, TEXTS
 from .text import texts
 
 STEPS_TRIED = 5_000  # step lines after which patterns that never matched are no longer tried

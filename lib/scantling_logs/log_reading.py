@@ -6,6 +6,7 @@ from typing import TypedDict
 
 from scantling.base.errors import plain
 from scantling.base.records import Known, Record, record
+from scantling.catalogue.setting_names import Setting
 
 from .contents import Collective, Column, Contents, number
 from .run import (
@@ -19,7 +20,6 @@ from .run import (
     shape_of,
     with_totals,
 )
-from .setting_names import Setting
 from .steady import Steady, steady
 
 Count = int | None  # None: the log does not say

@@ -9,9 +9,9 @@ from math import nan
 import numpy as np
 from scantling.base.errors import plain
 from scantling.catalogue.models.entries import id_of, of_shape
+from scantling.catalogue.setting_names import NOT_SET, Setting
 
 from .contents import Column, Contents, number
-from .setting_names import NOT_SET, Setting
 from .steady import Steady, differences
 
 PRECISIONS = {

@@ -16,11 +16,12 @@ THREADS = rows("threads.yaml")
 COLLEAGUES = rows("colleagues.yaml")
 OFFICES = rows("offices.yaml")
 BUYERS = rows("buyers.yaml")
+INBOXES = rows("inboxes.yaml")
 
 
 @pytest.mark.parametrize(
     "row",
-    [*PEOPLE, *LATER, *PLANNERS, *FORUMS, *THREADS, *COLLEAGUES, *OFFICES, *BUYERS],
+    [*PEOPLE, *LATER, *PLANNERS, *FORUMS, *THREADS, *COLLEAGUES, *OFFICES, *BUYERS, *INBOXES],
     ids=lambda row: row["said"][:40],
 )
 def test_no_line_is_read_as_another(row):
@@ -41,6 +42,7 @@ def test_no_line_is_read_as_another(row):
         COLLEAGUES,
         OFFICES,
         BUYERS,
+        INBOXES,
     ],
     ids=[
         "first half",
@@ -52,6 +54,7 @@ def test_no_line_is_read_as_another(row):
         "colleagues",
         "offices",
         "buyers",
+        "inboxes",
     ],
 )
 def test_most_lines_are_right_and_hardly_any_is_wrong(lines):

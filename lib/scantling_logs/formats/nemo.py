@@ -1,8 +1,9 @@
 """NeMo, its first release (DLLogger) and NeMo-RL."""
 
+from scantling.catalogue.setting_names import Setting
+
 from ..contents import Column
 from ..line_format import BYTE, COUNT, VALUE, LineFormat, Place, StepLine, memory, pattern, value
-from ..setting_names import Setting
 
 _STEP_VALUES = (
     value(Column.SECONDS, rf"train_step_timing in s:{VALUE}"),

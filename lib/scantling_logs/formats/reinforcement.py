@@ -1,8 +1,9 @@
 """Reinforcement learning with verl and OpenRLHF."""
 
+from scantling.catalogue.setting_names import Setting
+
 from ..contents import Column
 from ..line_format import COUNT, GIB, VALUE, LineFormat, StepLine, memory, pattern, value
-from ..setting_names import Setting
 
 VERL = LineFormat(
     name="verl",
