@@ -12,6 +12,8 @@ from scantling.plans.prepare import prepare
 from .answering import posttrain
 from .posttrained import Posttrained
 
+PORT = 29500  # of the first node, where the others meet: torchrun's usual one
+RAY_PORT = 6379  # Ray's usual one
 ALPHA = 2  # lora_alpha over rank: the usual one of torchtune's recipes
 PROMPT_ROOM = 8  # times the mean prompt that the longest one may have: longer ones are dropped
 # policies that train and sample in bf16
@@ -106,6 +108,14 @@ def targets_of(result: Posttrained) -> list[str]:
     spec = result.design.job.adapter
     named: list[str] = (spec and spec.targets) or taken(result, "job.adapter.targets")
     return named
+
+
+def ray_cluster(nodes: int) -> tuple[str, ...]:
+    """What stands before a run on several nodes."""
+    if nodes == 1:
+        return ()
+    head, others = f"ray start --head --port={RAY_PORT}", f"ray start --address=$HEAD:{RAY_PORT}"
+    return (f"a Ray cluster of {nodes} nodes: {head} on this one, {others} on the others, first",)
 
 
 def repeated(result: Posttrained) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from .recipe import (
     machine,
     planned,
     prompt_tokens,
+    ray_cluster,
     repeated,
     texts,
 )
@@ -75,6 +76,7 @@ def nemo_rl(design: Design) -> Recipe:
         f"are {PROMPT_ROOM} times it",
         "the reward and the data set: env and data are those of the configuration",
         *repeated(result),
+        *ray_cluster(nodes),
     )
     command = f"uv run examples/run_grpo.py --config {CONFIG}"
     return Recipe(command, texts(settings), gaps, changed(design, TRAINER), result)

@@ -1,5 +1,6 @@
 """A fine-tune as a run of torchtune 0.6: overrides of one of its recipes."""
 
+from math import ceil
 from typing import NamedTuple
 
 from scantling.base.errors import DesignError
@@ -10,6 +11,7 @@ from scantling.design.methods import method_of
 from .posttrained import Posttrained
 from .recipe import (
     ALPHA,
+    PORT,
     UNSPLIT,
     Recipe,
     changed,
@@ -97,7 +99,9 @@ def torchtune(design: Design) -> Recipe:
         "output_dir": "$OUTPUT",
     }
     if result.steps is not None:
-        settings["max_steps_per_epoch"] = max(round(result.steps), 1)
+        data = result.design.job.data
+        settings["epochs"] = epochs = ceil((data and data.epochs) or 1.0)
+        settings["max_steps_per_epoch"] = max(round(result.steps / epochs), 1)
     gaps = ["the data set: dataset._component_, and the files of the checkpoint, are the recipe's"]
     if kind == "lora":
         settings |= adapter_settings(result)
@@ -106,7 +110,9 @@ def torchtune(design: Design) -> Recipe:
     nodes, each = machine(design)
     command = f"tune run {recipe} --config {config}"
     if not alone:
-        command = f"tune run --nnodes {nodes} --nproc_per_node {each} {recipe} --config {config}"
+        meet = f' --rdzv_backend c10d --rdzv_id tune --rdzv_endpoint "$HEAD:{PORT}"'
+        starts = f"tune run --nnodes {nodes} --nproc_per_node {each}{meet if nodes > 1 else ''}"
+        command = f"{starts} {recipe} --config {config}"
     return Recipe(command, texts(settings), (*gaps,), changed(design, pins), result)
 
 

@@ -10,6 +10,7 @@ from scantling.design.methods import method_of
 from .posttrained import Posttrained
 from .recipe import (
     ALPHA,
+    PORT,
     UNSPLIT,
     Recipe,
     changed,
@@ -66,7 +67,7 @@ def trl(design: Design) -> Recipe:
             "--num_machines": nodes,
             "--machine_rank": '"$NODE_RANK"',
             "--main_process_ip": '"$HEAD"',
-            "--main_process_port": 29500,
+            "--main_process_port": PORT,
         }
     if method is not Method.DPO:
         settings["--packing"] = packed(result)

@@ -17,6 +17,7 @@ from .recipe import (
     machine,
     planned,
     prompt_tokens,
+    ray_cluster,
     texts,
 )
 
@@ -86,4 +87,5 @@ def verl(design: Design) -> Recipe:
         "the reward: state reward.custom_reward_function, or a data set that verl scores itself",
     ]
     command = "python3 -m verl.trainer.main_ppo model_engine=megatron"
+    gaps += ray_cluster(nodes)
     return Recipe(command, texts(settings), (*gaps,), changed(design, SHARED), result)

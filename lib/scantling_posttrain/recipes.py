@@ -34,7 +34,7 @@ SETTINGS = {
 
 def script(recipe: Recipe, framework: str) -> str:
     """The script that starts a run; what it is to be told is asked for before anything runs."""
-    used = {*findall(r"\$[A-Z_]+", " ".join(recipe.settings.values()))}
+    used = {*findall(r"\$[A-Z_]+", " ".join((recipe.command, *recipe.settings.values())))}
     head = [
         "#!/bin/bash",
         f"# {recipe.result.name}: {recipe.result.method} under {framework}",

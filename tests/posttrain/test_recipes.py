@@ -139,6 +139,31 @@ def test_a_script_asks_for_what_it_is_to_be_told(data, to):
     assert "the design's" not in text, "nothing is otherwise than stated"
 
 
+def test_several_nodes_find_each_other():
+    """torchrun's nodes each wait for themselves without an endpoint; Ray's have to be started."""
+    model = {**LORA, "model": "llama-3.1-70b"}
+    several = model | {"cluster": {"accelerator": "h100-sxm", "devices": 16}}
+    text = script(torchtune(Design.from_data(several)), "torchtune")
+    assert "--nnodes 2 --nproc_per_node 8 --rdzv_backend c10d" in text
+    assert '--rdzv_endpoint "$HEAD:29500"' in text and "${HEAD:?" in text
+    assert "rdzv" not in script(torchtune(Design.from_data(model)), "torchtune")
+    assert "a Ray cluster of 8 nodes: ray start --head" in script(
+        verl(Design.from_data(GRPO)), "verl"
+    )
+
+
+@pytest.mark.parametrize("epochs", [None, 3])
+def test_an_epoch_is_no_longer_than_its_data(epochs):
+    """torchtune's recipes end an epoch at max_steps_per_epoch or at the end of the data, and train
+    `epochs` of them, 1 unless told."""
+    data = {"samples": 1e5} | ({"epochs": epochs} if epochs else {})
+    job = LORA["job"] | {"data": data}
+    recipe = torchtune(Design.from_data({**LORA, "job": job}))
+    assert recipe.settings["epochs"] == str(epochs or 1)
+    steps = int(recipe.settings["max_steps_per_epoch"]) * (epochs or 1)
+    assert steps == pytest.approx(recipe.result.steps, abs=epochs or 1)
+
+
 VENVS = Path(os.environ.get("LAUNCH_VENVS", Path.home() / ".cache" / "scantling"))
 JUDGE = VENVS / "tuning" / "bin" / "python"
 needs_judge = pytest.mark.skipif(not JUDGE.exists(), reason="tests/kits/install has not run")
