@@ -53,7 +53,6 @@ class Pod:
     channel: str  # claim of NVLink between pods
     settings: str  # config map of DATA and whatever else the run reads
     selector: str  # label of the nodes with such devices; "": none is asked for
-    source: str  # the variable that names the framework's checkout in the image; "": none
     grace_s: int  # that the ranks have to save
     termination_s: int  # before the pod is killed
     stop_file: bool  # a file in RUN_DIR ends the run after a checkpoint
@@ -82,7 +81,6 @@ def pod(launch: LaunchPlan, grace_s: int) -> Pod:
         channel=f"{launch.slug}-channel",
         settings=f"{launch.slug}-settings",
         selector=SELECTORS.get(launch.chip, ""),
-        source=launch.framework.source,
         grace_s=grace_s,
         termination_s=grace_s + GRACE_S,
         stop_file=launch.framework.stop == "file",

@@ -15,6 +15,7 @@ from scantling_site.scheduler.request import (
     restarts_allowed,
 )
 
+from .env import site
 from .kubernetes import pod, remarks
 from .launch_plan import LaunchPlan, known
 from .preflight import preflight_file
@@ -23,6 +24,15 @@ from .values import RunValues, Var
 
 LATE = 1.1  # times the late end of the run that wall time is asked for: judgement
 ALWAYS = 1000  # requeues of a run without an end
+DATA_SETTINGS = ("DATA", "TOKENIZER", "MOCK_DATA", "INIT")
+PREFLIGHT_SETTINGS = (
+    *("PREFLIGHT", "DCGM_LEVEL", "NODE_GBYTES_PER_S", "ALL_GBYTES_PER_S", "CARDS", "CARD_GBITS"),
+    *("ROOM_GB", "SUM_S", "NCCL_TESTS"),
+)
+TRAINER_SETTINGS = (  # of templates/trainer.py
+    *("STEPS", "SAVE_STEPS", "SEED", "LR", "SKIP", "TRACKER", "WANDB_PROJECT"),
+    *("PROFILE_STEP", "MEMORY_SNAPSHOT", "COMPILE"),
+)
 LEAST_BAD_STARTS = 3  # that bad nodes may end in a row: judgement
 
 
@@ -200,6 +210,17 @@ def leaves(launch: LaunchPlan) -> int:
     return ceil(launch.nodes / launch.leaf_nodes)
 
 
+def settings(launch: LaunchPlan) -> list[str]:
+    """Variables that a run is told from outside: the data, what the trainer and the checks read,
+    and what is the site's own."""
+    out = [*DATA_SETTINGS, *PREFLIGHT_SETTINGS]
+    if launch.framework.has_trainer:
+        out += TRAINER_SETTINGS
+    if launch.gpu:
+        out += ["NCCL_DEBUG", *(variable.name for variable in site(launch))]
+    return [name for name in (*out, launch.framework.source) if name]
+
+
 def manifests(launch: LaunchPlan, restarts: int, grace_s: int) -> dict[str, str]:
     """JobSet, and the same as a TrainJob and a PyTorchJob of Kubeflow; the domain of NVLink."""
     names = ["jobset.yaml", "trainingruntime.yaml", "trainjob.yaml"]
@@ -216,6 +237,7 @@ def manifests(launch: LaunchPlan, restarts: int, grace_s: int) -> dict[str, str]
         "nodes_of_slice": launch.nodes // launch.slices,
         "restarts": restarts,
         "pod": pod_values,
+        "settings": settings(launch),
         "gpu": launch.gpu,
         "remarks": remarks(launch),
         "runtime": launch.framework.runtime,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 from pathlib import Path
 
@@ -256,6 +257,26 @@ def test_apply_brings_what_it_is_told_to_the_cluster(node):
     applied = (node.folder / "run" / "applied").read_text()
     assert 'image: "registry/x:1"' in applied and '"nvidia.com/hostdev"' in applied
     assert node(files, "apply.sh", kubectl, DATA="/d")[0] != 0  # no image
+
+
+OF_THE_POD = {"RUN_DIR", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT", "RUN_ID", "PER_NODE"}
+
+
+@pytest.mark.parametrize("to", ["megatron", "fsdp", "deepspeed", "ddp", "accelerate", "torchtitan"])
+def test_what_a_run_may_be_told_reaches_its_pods(to):
+    """sbatch hands on the whole environment; a pod sees what apply.sh puts into its config map: a
+    learning rate that stayed behind would train at another."""
+    plan = dict(tp=1, pp=1, sharding="none" if to == "ddp" else "zero3")
+    data = spec(model=SMALL, devices=16, plan=plan, job=dict(global_batch=16)) | {"name": "x"}
+    files = kits(assess(Design.from_data(data)), to, "kubernetes")
+    handed = {*re.search(r"^for name in (.*); do$", files["apply.sh"], re.M)[1].split()}
+    programs = "".join(text for name, text in files.items() if name.endswith(".py"))
+    read = {*re.findall(r'os\.environ\.get\(\s*"([A-Z_]+)"', programs)}
+    scripts = files["launch.sh"] + files["preflight.sh"]
+    read |= {*re.findall(r'"\$\{([A-Z_]+):=', scripts)} | {"INIT", "NCCL_DEBUG"}
+    assert read - handed - OF_THE_POD - {"LAUNCHED"} == set()
+    named = re.findall(r"^- `([A-Z_]+)`: ", files["README.md"], re.M)
+    assert named and set(named) <= handed
 
 
 @pytest.mark.parametrize("on", ["torchrun", "slurm", "kubernetes"])
