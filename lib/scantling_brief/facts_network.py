@@ -1,6 +1,7 @@
 """What the words on networks come to, and on machines beside the one that is planned."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from scantling import catalogue
@@ -87,6 +88,11 @@ def _of_catalogue(notes: Notes, network: Any, words: str) -> bool:
 _OF_SITES = "between the sites, or of the network in each of them?"
 
 
+def _said(words: Mapping[str, str], *facts: str) -> str:
+    """The words that said some facts, each once."""
+    return " ".join(dict.fromkeys(words[fact] for fact in facts if fact in words))
+
+
 def read_network(notes: Notes) -> None:
     """The fabric between nodes and its rate."""
     words = notes.words
@@ -101,7 +107,7 @@ def read_network(notes: Notes) -> None:
         rate_of = "port"  # the node's are the ports
     if rate and not rate_of and (_is_of_instances(kind) or rate > _fastest_port()):
         rate_of = "node"  # no port is as fast
-    sources = " ".join(words[fact] for fact in ("rate", "fabric", "rate_of") if fact in words)
+    sources = _said(words, "rate", "fabric", "rate_of")
     fields = choose_fabric(kind, rate, rate_of or "port", devices_of_node(notes) or 8)
     if any(either.path == "cluster.scale_out" for either in notes.either):
         fields = fields or {"scale_out": _network_of(notes, kind, rate)}
@@ -144,7 +150,7 @@ def _is_of_node(notes: Notes, kind: str, rate: float | None) -> bool:
         return False
     if re.search(r"v\d" if rate else r"\d", words["fabric"]) or rate and not _has_rate(id, rate):
         return False
-    sources = " ".join(words[fact] for fact in ("rate", "fabric") if fact in words)
+    sources = _said(words, "rate", "fabric")
     notes.note(sources, why=f"that of {id}")
     return True
 

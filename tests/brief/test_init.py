@@ -480,6 +480,8 @@ def test_every_line_becomes_a_file(line, tmp_path, capsys):
         return
     brief = read_brief(line["said"])
     assert dict(brief.fields) == line["reads"]
+    twice = [r.words for r in brief.read if re.search(r"(?<!\w)(\S.{3,}) \1(?!\w)", r.words)]
+    assert not twice, "words that are said once are quoted once"
     _, _, ignored = draft(brief, None, prepare)
     assert [r.words for r in ignored] == line.get("ignores", [])
     asks = line.get("asks", [])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 
 import pytest
+from rich.console import Console
 from scantling.cli.app import main
+from scantling.cli.tables import print_table
 
 TEXT = (
     "model: llama-3.1-8b\ncluster: {accelerator: h100-sxm, devices: 64}\njob: {tokens: "
@@ -271,3 +274,15 @@ def test_the_verdict_line_says_its_verdict_once(file, capsys):
         said, _, reason = capsys.readouterr().out.splitlines()[1].lower().partition(": ")
         assert said == name
         assert not reason.startswith(("at risk", "makes no sense", "not checked")), reason
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_numbers_of_a_table_are_whole_and_its_words_wrap(width, capsys):
+    """A column of numbers is as wide as its widest cell, whatever words stand beside it."""
+    rows = [["copies in memory of one device, one after the other", "36.9 min", "$1,234,567"]]
+    out = Console(width=width, file=sys.stdout)
+    print_table(out, ("measurement", "removes days", "removes $"), rows)
+    printed = capsys.readouterr().out
+    assert all(whole in printed for whole in ("36.9 min", "$1,234,567", "removes days"))
+    assert " ".join(printed.split()).count("copies in memory") == 1
+    assert max(map(len, printed.splitlines())) <= width

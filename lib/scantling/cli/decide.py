@@ -78,7 +78,10 @@ def axes_of(words: Iterable[str]) -> dict[str, list[Any]]:
 @click.option("--measured", type=PATH, help="Read a filled-in file back and say which plan won.")
 def candidates(file: str, output: str | None, top: int, measured: str | None) -> int:
     """List plans of FILE that differ in kind, for a short measured sweep; with --measured, say what
-    the sweep showed."""
+    the sweep showed.
+
+    Exit as `design`.
+    """
 
     if output:
         check_new(output, True, [file, *([measured] if measured else [])])

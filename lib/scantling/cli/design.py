@@ -57,7 +57,10 @@ def design(file: str, as_json: bool, everything: bool, wide: bool) -> int:
 @FILE
 @JSON
 def goodput(file: str, as_json: bool) -> int:
-    """Work out failures, checkpoint interval, goodput and spares of the design in FILE."""
+    """Work out failures, checkpoint interval, goodput and spares of the design in FILE.
+
+    Exit as `design`.
+    """
     a = possible(file, as_json)
     result: Living = named(a) | function("goodput")(a)
     if as_json:

@@ -84,7 +84,7 @@ def search(
     """List the plans that fit the design in FILE, best first, and count those that each rule
     rejected.
 
-    Ctrl-C ends a search early with what it has looked at.
+    Ctrl-C ends a search early with what it has looked at. Exit as `design`.
     """
 
     if wide and space not in (None, "wide"):

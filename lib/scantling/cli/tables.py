@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.style import StyleType
@@ -14,6 +15,7 @@ TONES = {"good": "bold green", "warn": "bold yellow", "bad": "bold red"}  # of v
 # heads of columns of words: they are set left and wrap
 WORDS = (
     "law",
+    "measurement",
     "input",
     "a step down",
     "a step up",
@@ -39,6 +41,7 @@ class Look(NamedTuple):
     justify: Literal["left", "right"] = "left"
     no_wrap: bool = False
     overflow: Literal["fold", "ellipsis"] = "ellipsis"
+    min_width: int | None = None  # letters
 
 
 DIM = Look(style="dim")
@@ -63,6 +66,7 @@ def bare(rows: Iterable[Sequence[RenderableType]], *looks: Look) -> Table:
             justify=look.justify,
             no_wrap=look.no_wrap,
             overflow=look.overflow,
+            min_width=look.min_width,
         )
     for row in rows:
         grid.add_row(*row)
@@ -74,6 +78,12 @@ def figures(rows: Iterable[Sequence[RenderableType]], last: str = "") -> Table:
     return bare(rows, LABEL, Look(justify="right", no_wrap=True), Look(header=last))
 
 
+def _whole(head: str, cells: Iterable[str]) -> Look:
+    """A column set right, as wide as its widest cell."""
+    width = max(map(cell_len, (head, *cells)))
+    return Look(header=head, justify="right", no_wrap=True, overflow="fold", min_width=width)
+
+
 def print_table(
     out: Console,
     heads: Sequence[str],
@@ -83,13 +93,14 @@ def print_table(
     """A bare table; the columns named in `words` are set left and wrap, the others right and
     whole. It takes the console's width, or the least width that holds its numbers where that is
     more."""
+    lines = [list(row) for row in rows]
     looks = [
         Look(header=head, overflow="fold")
         if head in words
-        else Look(header=head, justify="right", no_wrap=True, overflow="fold")
-        for head in heads
+        else _whole(head, [line[at] for line in lines])
+        for at, head in enumerate(heads)
     ]
-    grid = bare(rows, *looks)
+    grid = bare(lines, *looks)
     wide = out.options.update(max_width=1000)
     out.print(grid, width=max(out.width, Measurement.get(out, wide, grid).minimum), crop=False)
 

@@ -931,7 +931,10 @@ def cost_note(f: Facts) -> str:
         f"catalogue has it between {show.usd(f.cost.usd_per_device_hour_low)} and "
         f"{show.usd(f.cost.usd_per_device_hour_high)}. With the step that the kit predicts, the "
         f"run is {show.days(f.result.days)} and {show.usd(f.result.cost_usd)}: its MFU of "
-        f"{show.share(f.result.mfu)} counts attention's products as well, which `6ND` leaves out."
+        f"{show.share(f.result.mfu)} counts attention's products as well, which `6ND` leaves out. "
+        f"`scantling design` leads with what is likely, {show.days(f.result.likely.days)} and "
+        f"{show.usd(f.result.likely.cost_usd)}: runs drawn with the first start and the risks of a "
+        "site in them."
     )
 
 

@@ -197,7 +197,10 @@ def _output(output: Any) -> str:
     help="answers folded, answers shown, or nothing but the questions",
 )
 @click.option(
-    "-o", "--out", metavar="DIR", help="folder for the notebook; made where it is missing"
+    "-o",
+    "--out",
+    metavar="DIR",
+    help="folder for the notebook, wanted with a number; made where it is missing",
 )
 @click.option("--html", is_flag=True, help="executed as well, and rendered as one offline page")
 def command(which: str | None, mode: str, out: str | None, html: bool) -> None:
