@@ -219,7 +219,8 @@ class Search:
 
 def column_of(plan: Plan, name: str) -> Array:
     """A field of plan columns, one number a plan."""
-    return np.broadcast_to(np.asarray(vars(plan)[name], float), np.shape(plan.tp))
+    column, n = np.asarray(vars(plan)[name], float), np.shape(plan.tp)
+    return column if column.shape == n else np.broadcast_to(column, n)
 
 
 def added(counts: Iterable[Counts]) -> Counts:
@@ -539,6 +540,8 @@ def ranked(plan: Plan, step_s: Array, rows: Array) -> Array:
     key = np.round(np.log(np.maximum(step_s[rows], 1e-12)) * 1e9)
     order = np.argsort(key)
     tied = _equal_runs(key[order])
+    if not tied.any():
+        return np.asarray(rows[order])
     some = np.sort(order[tied])  # only these ask which plan is simpler
 
     def at(name: str) -> Array:
