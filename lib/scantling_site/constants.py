@@ -42,7 +42,6 @@ class SiteConstants:
     late_h: float  # h: that offline stress tests took to find a corrupting device
     # W: sites above this are built for the job; smaller ones are rented where they stand
     dedicated_w: float
-    slow_repairs: float  # probability: that repairs take a day
     untuned: float  # probability: that an Ethernet fabric has to be tuned
     shared_link: float  # probability: that a job of 512 devices has a slow link
     slow_link_min: float  # min: until a slow link is found

@@ -356,7 +356,8 @@ def ladder(evictions_per_s, repair_s, nodes, spares=None) -> dict:
     paid.
     """
     a = evictions_per_s * repair_s
-    s = np.arange(int(cheapest(a, nodes)) * 2 + 4) if spares is None else np.asarray(spares, int)
+    enough = int(cheapest([(1.0, a)], nodes)) * 2 + 4
+    s = np.arange(enough) if spares is None else np.asarray(spares, int)
     stall = stall_share(s, a)
     return {
         "spares": s,

@@ -259,8 +259,13 @@ def test_spares_found_are_the_fewest():
 
 def test_cheapest_number_is_the_least_of_the_ladder():
     for load, nodes in ((0.07, 128), (1.3, 2048), (8.0, 12_288), (0.0, 1)):
-        table = closed_forms.ladder(load / 1e4, 1e4, nodes, np.arange(60))
-        assert spares.cheapest(load, nodes) == int(np.argmin(table["cost_per_useful"]))
+        table = closed_forms.ladder(load / 1e4, 1e4, nodes, np.arange(120))
+        known = spares.cheapest([(1.0, load)], nodes)
+        assert known == int(np.argmin(table["cost_per_useful"]))
+        slow = closed_forms.ladder(load / 1e4, 6e4, nodes, np.arange(120))
+        mean = 0.4 * table["cost_per_useful"] + 0.6 * slow["cost_per_useful"]
+        either = spares.cheapest([(0.4, load), (0.6, 6 * load)], nodes)
+        assert either == int(np.argmin(mean)) and either >= known
 
 
 def test_never_waiting_against_simulation():
@@ -328,7 +333,14 @@ def test_columns_equal_scalars():
             "restart_s",
         ):
             assert np.asarray(getattr(many, key))[i] == pytest.approx(float(getattr(one, key)))
-    assert np.all(np.diff(many.goodput) < 0)
+    without = endure(
+        cluster(),
+        {"preset": "bad", "spares": 0},
+        checkpoint_bytes=5.67e12,
+        state_bytes_per_device=5.67e12 / counts,
+        devices=counts,
+    )
+    assert np.all(np.diff(without.goodput) < 0)  # what spares pay for bends the curve
 
 
 def test_rate_given_beats_the_preset():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from lookups import one
 from scantling import Design, assess, catalogue
+from scantling.endure.times import SLOW_REPAIRS
 from scantling_site import part
 from scantling_site.constants import CONSTANTS
 from scantling_site.job_site import site_of
@@ -177,7 +178,6 @@ def test_published_repair_times_and_fabrics_that_likelihoods_rest_on():
     GB300): three of three."""
     facts = {f.id: f for f in catalogue.reliability_facts()}
     assert [facts[i].value for i in ("R169", "R170")] == ["3 to 5", "1 to 14"]
-    assert CONSTANTS.slow_repairs == pytest.approx(
-        (2 + 1) / (3 + 2)
-    ) and CONSTANTS.untuned == pytest.approx((3 + 1) / (3 + 2))
+    assert SLOW_REPAIRS == pytest.approx((2 + 1) / (3 + 2))
+    assert CONSTANTS.untuned == pytest.approx((3 + 1) / (3 + 2))
     assert all(facts[i].number > 30 for i in ("R168", "R171", "R172"))

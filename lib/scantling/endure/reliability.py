@@ -23,7 +23,7 @@ from .simulate import of_life, simulate
 from .spares import Segments
 from .stated import Section
 from .tiers import Tier, TierRow, by_tiers, tiers
-from .times import Times, times
+from .times import SLOW_REPAIR_S, SLOW_REPAIRS, Times, times
 
 # causes of lost wall clock that a log tells: those of BADPUT that each stands for; a plan holds no
 # first start and no evaluation
@@ -428,18 +428,22 @@ class StandingBy(NamedTuple):
 
 
 def provisioned(inputs: Inputs, life: Life) -> StandingBy:
-    """The life with its spare nodes: as given, else those that make a useful hour cheapest."""
+    """The life with its spare nodes: as given, else those that make a useful hour cheapest, over
+    the `repairs` that may come."""
     nodes = inputs.nodes
-    load = life.evictions_per_s * life.repair_s / (1 + life.detect_s / life.mtbf_s)
+    out = life.evictions_per_s / (1 + life.detect_s / life.mtbf_s)  # nodes a second
+    loads = [(chance, out * repair_s) for chance, repair_s in repairs(inputs.spec, life)]
     most = min(int(nodes.max()) + 2, MOST_SPARES)
     segments = spares.segments(inputs.cluster, nodes)
     domains = domain_nodes(inputs.cluster, nodes, segments)
     losses = np.maximum(
-        spares.cheapest(load, nodes / segments.nodes(1), limit=most),
+        spares.cheapest(loads, nodes / segments.nodes(1), limit=most),
         segments.covered(domains.get(domain_to_survive(inputs, domains), 0)),
     )
     recommended = np.maximum(segments.nodes(losses) - inputs.idle_nodes, 0)
     why = "cheapest useful hour (Erlang-B), at least the domain to survive"
+    if len(loads) > 1:
+        why += f"; repairs take a day with a chance of {SLOW_REPAIRS}"
     if inputs.idle_nodes:
         why += f"; less {inputs.idle_nodes} nodes that the plan leaves idle"
     stated = value_or(inputs.spec, "reliability.spares", recommended, why, inputs.assumed)
@@ -451,11 +455,22 @@ def provisioned(inputs: Inputs, life: Life) -> StandingBy:
         spares=np.maximum(standing_by - inputs.idle_nodes, stated),
         recommended=recommended,
         for_chance={
-            str(chance): segments.nodes(spares.spares_for(load, chance, limit=most))
+            str(chance): segments.nodes(spares.spares_for(out * life.repair_s, chance, limit=most))
             for chance in (0.9, 0.99, 0.999)
         },
         domain_nodes=domains,
     )
+
+
+def repairs(spec: Section, life: Life) -> list[tuple[float, Column]]:
+    """(chance, seconds) of the mean repair times that may come: the life's own where the design
+    states it, else that and a day."""
+    if get(spec, "repair_s") is not None:
+        return [(1.0, life.repair_s)]
+    return [
+        (1 - SLOW_REPAIRS, life.repair_s),
+        (SLOW_REPAIRS, np.maximum(life.repair_s, SLOW_REPAIR_S)),
+    ]
 
 
 def domain_to_survive(inputs: Inputs, domains: Mapping[str, Array]) -> str:

@@ -1,5 +1,6 @@
 """How many spare nodes, and what too few or too many cost."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -157,16 +158,18 @@ def spares_for(load: Column, chance: float = 0.99, limit: int = 4096) -> Array:
     return count
 
 
-def cheapest(load: Column, nodes: Column, limit: int = 4096) -> Array:
-    """Spare nodes that make a useful hour cheapest: S that maximises (1 - ErlangB(S + 1, a)) N / (N
-    + S); broadcasts.
+def cheapest(loads: Sequence[tuple[float, Column]], nodes: Column, limit: int = 4096) -> Array:
+    """Spare nodes that make the run cheapest: S that minimises (N + S) x the mean of
+    1 / (1 - ErlangB(S + 1, a)); broadcasts.
 
-    nodes : nodes of the job. Counts a spare as dear as a working node and waiting as all of them
-    idle.
+    loads : (chance, a) of each mean repair time that may come, chances that sum to 1; one where it
+    is known.  nodes : nodes of the job. Counts a spare as dear as a working node and waiting as all
+    of them idle.
     """
-    most = int(min(limit, ample(np.max(load))))
+    most = int(min(limit, ample(max(np.max(load) for _, load in loads))))
+    slower = sum(chance / (1 - erlang_table(most, load)[..., 1:]) for chance, load in loads)
     paid = 1 + np.arange(most) / np.asarray(nodes)[..., None]
-    best: Array = np.argmax((1 - erlang_table(most, load)[..., 1:]) / paid, axis=-1)
+    best: Array = np.argmin(paid * slower, axis=-1)
     return best
 
 

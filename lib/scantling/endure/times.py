@@ -18,6 +18,10 @@ from .storage import Rates
 DETECT_S = 180.0
 # drain, reboot, test, return of a node: 4 h; NCSA Delta measured 2.2 h (arXiv 2503.11901)
 REPAIR_S = 14_400.0
+# where a design does not say, a repair takes a day with this chance: two of three published times
+# are a day or more (catalogue R131, R169, R170), by the rule of succession (2 + 1) / (3 + 2)
+SLOW_REPAIR_S = 86_400.0
+SLOW_REPAIRS = 0.6
 
 
 class Times(NamedTuple):

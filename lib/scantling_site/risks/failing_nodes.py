@@ -7,6 +7,7 @@ from scantling.base import show
 from scantling.base.show import several
 from scantling.base.units import DAY_S, HOUR_S
 from scantling.endure import elastic, spares
+from scantling.endure.times import SLOW_REPAIR_S, SLOW_REPAIRS
 
 from ..constants import CONSTANTS
 from ..domains import DomainLoss, domains
@@ -136,21 +137,22 @@ def no_spares(s: Site) -> Trouble | None:
 
 
 def slow_repairs(s: Site) -> Trouble | None:
-    """Nodes that are back the next day only."""
+    """Nodes that are back the next day only, where the design states no repair time."""
     e = s.e
-    if e.repair_s >= DAY_S:
+    if s.a.resolved.reliability.repair_s is not None or e.repair_s >= SLOW_REPAIR_S:
         return None
-    load = s.evictions_per_s * DAY_S
-    segments = e.segments
+    load = s.evictions_per_s * SLOW_REPAIR_S
+    segments, loads = e.segments, [(1.0, load)]
     most = min(s.nodes + 2, 4096)
-    need = int(segments.nodes(spares.cheapest(load, s.nodes / segments.nodes(1), limit=most)))
+    need = int(segments.nodes(spares.cheapest(loads, s.nodes / segments.nodes(1), limit=most)))
     standing_by = np.array([s.standbys, max(need, s.spares)])
-    slow, with_parts = np.asarray(goodput_at(s, repair_s=DAY_S, spares=standing_by)).tolist()
+    lived = goodput_at(s, repair_s=SLOW_REPAIR_S, spares=standing_by)
+    slow, with_parts = np.asarray(lived).tolist()
     days = days_at(s, slow)
     return Trouble(
         id="repairs",
         risk="nodes are back the next day only (parts and hands not on site)",
-        likelihood=CONSTANTS.slow_repairs,
+        likelihood=SLOW_REPAIRS,
         likelihood_from=(
             "two of three published repair times are a day or more: "
             + source("R131", "R169", "R170")
@@ -163,7 +165,7 @@ def slow_repairs(s: Site) -> Trouble | None:
             f"again on fewer replicas, against {e.goodput:.1%}{idle_nodes(s)}"
         ),
         mitigation=f"parts on site, or {several(need, 'spare')}",
-        left=CONSTANTS.slow_repairs * days_at(s, with_parts),
+        left=SLOW_REPAIRS * days_at(s, with_parts),
         mitigation_usd=usd_of_nodes(s, need - s.spares),
         owner=SITE_ENGINEER,
         by=SIGNING,

@@ -137,7 +137,7 @@ def _peer():
 def _spares():
     evicts = sum(c.share for c in failures.CAUSES if c.evicts)
     load = evicts * 14_400 / (3.09 * HOUR_S)
-    best, sure = int(spares.cheapest(load, 2048)), int(spares.spares_for(load, 0.999))
+    best, sure = int(spares.cheapest([(1.0, load)], 2048)), int(spares.spares_for(load, 0.999))
     lasting = 300 * 3.09 * HOUR_S / evicts / DAY_S
     return said(
         "spares",
