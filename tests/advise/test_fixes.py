@@ -380,7 +380,7 @@ def test_what_failures_alone_take_is_given_back():
     quick restarts come before more devices."""
     text = (
         "model: llama-3.1-70b\ncluster: {accelerator: h200-sxm, devices: 256}\njob: "
-        "{tokens: 1.0e10, seq_len: 1048576, global_batch: 8}\n"
+        "{tokens: 1.0e10, seq_len: 1048576, global_batch: 8}\nreliability: {spares: 0}\n"
     )
     free = assess(Design.from_text(text))
     deadline = 0.99 * free.likely.days

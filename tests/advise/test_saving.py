@@ -85,7 +85,7 @@ def test_idle_devices_are_named():
     [
         ("llama-3.1-70b", 1500, {"global_batch": 512}),  # 1,024 at work
         ("llama-3.1-405b", 12_000, {"global_batch": 1024}),  # 8,192
-        ({"size": 2e12, "moe": True}, 100_000, {"global_batch_tokens": 64e6}),  # 64,000
+        ({"size": 2e12, "moe": True}, 100_000, {"global_batch": 8000}),  # 64,000
     ],
 )
 def test_devices_that_stand_idle_may_go_back(model, devices, batch):

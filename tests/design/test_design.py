@@ -22,6 +22,7 @@ from scantling.design.fields import Kind, fields
 from scantling.design.file import dump, load, number_text
 from scantling.design.paths import section_at
 from scantling.design.phases import batch_of_tokens, default_batch
+from scantling.design.resolve import resolve
 from scantling.plans.prepare import prepare
 
 ROOT = Path(__file__).parents[2]
@@ -431,7 +432,7 @@ def test_default_batch(seq_len, params, nodes):
 def test_default_batch_of_an_incomplete_node():
     """1,009 devices are 126 nodes and one device: 126 nodes are what a batch has to be shared
     by."""
-    r = prepare(
+    r = resolve(
         Design.from_yaml(
             "model: llama-3.1-70b\ncluster: {accelerator: h100-sxm, devices: 1009}\njob: "
             "{seq_len: 8192}\n"

@@ -343,8 +343,8 @@ def _batches(assessment: Assessment) -> Iterator[Change]:
 def _effort_of_a_batch(nearby: NearbyBatch) -> float:
     if nearby.kind == "nodes":
         return 1.5  # a batch a few per cent away, whole in nodes
-    if nearby.kind == "powers":
-        return 1.55  # as whole in nodes, and harder to defend
+    if nearby.kind == "plan":
+        return 1.55  # as near, and harder to defend
     if nearby.kind == "power":
         return 1.58  # as whole in nodes, and further from the batch asked for
     return 1.6  # as whole in nodes, and bound to today's shape
@@ -358,8 +358,8 @@ def _rounder_in(nearby: NearbyBatch, assessment: Assessment) -> str:
     today = f" ({batch:,} do not divide over {devices:,} devices)" if uneven else ""
     if nearby.kind == "nodes":
         return f"which {nearby.units:,} {nearby.noun} can share{today}"
-    if nearby.kind == "powers":
-        return f"which more degrees divide{today}"
+    if nearby.kind == "plan":
+        return f"whose best plan takes least time a token of those near it{today}"
     if nearby.kind == "power":
         return f"a power of two{today}"
     return f"which {nearby.units:,} replicas of today's shape can share{today}"

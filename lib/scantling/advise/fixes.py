@@ -8,11 +8,11 @@ from itertools import chain, combinations, product
 from math import inf, log
 
 from ..design.constraints import CONSTRAINTS, Remedy
+from ..plans.batch import WORTH_A_BATCH
 from ..plans.space import COARSE
 from ..verdict.assess import changed
 from ..verdict.assessment import Assessment
 from ..verdict.constraints import value_of
-from ..verdict.limits import WORTH_A_BATCH
 from ..verdict.result import FixRow, TrialRow
 from ..verdict.sensible import LARGEST, MORE_DEVICES, nearest, sensible
 from .candidates import (
@@ -68,12 +68,12 @@ def fixes(assessment: Assessment, tried: Trials | None = None) -> list[FixRow]:
     by = _seconds_a_sequence if assessment.verdict == "feasible" else _effort
     feasible = sorted((t for t in helpful if t.feasible), key=by)
     feasible = _one_each(_worth(feasible, before.resolved.cluster.devices))
-    feasible = tried.verified(feasible, MOST)
+    feasible = [t for t in tried.verified(feasible, MOST) if _helps(assessment, t)]
     if feasible:
         return [t.fix() for t in _dearest_not_first(feasible)]
     rest = _one_each(sorted(helpful, key=lambda t: _distance(before, t)))
     rest = [t for t in rest if _nearer(before, t)] or [t for t in rest if not _dear(before, t)][:1]
-    rest = tried.verified(rest, CLOSEST)
+    rest = [t for t in tried.verified(rest, CLOSEST) if _helps(assessment, t)]
     return [t.fix() for t in sorted(rest, key=lambda t: not t.feasible)]
 
 
@@ -269,7 +269,7 @@ def _together(tried: Trials) -> None:
 
 def _cures(tried: Trials, name: str) -> list[Change]:
     """Changes tried that meet one of the missed constraints without missing a new one, the smallest
-    first; fewer devices where they were not tried."""
+    of each kind first; fewer devices where they were not tried."""
     missed = misses(tried.before)
 
     def cured() -> list[Tried]:
@@ -286,7 +286,11 @@ def _cures(tried: Trials, name: str) -> list[Change]:
     spends = row is not None and row.figure in ("cost.power_w", "likely.cost_usd")
     if not cured() and spends:
         _fewer(tried)
-    return [t.change for t in sorted(cured(), key=_effort)[:CURES]]
+    changes = [t.change for t in sorted(cured(), key=_effort)]
+    fields = [frozenset(change.set) for change in changes]
+    before = [fields[:i].count(own) for i, own in enumerate(fields)]  # smaller ones of its kind
+    order = sorted(range(len(changes)), key=lambda i: (before[i], i))
+    return [changes[i] for i in order[:CURES]]
 
 
 def _hardly_worse(before: Misses, after: Misses) -> bool:

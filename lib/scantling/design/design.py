@@ -248,6 +248,12 @@ class Design(Section):
         run = {k: v for k, v in self.data().items() if k in _OF_A_STEP}
         return {**run, "job": {k: v for k, v in run["job"].items() if k != "tokens"}}
 
+    def of_a_step(self) -> Self:
+        """The design with what its steps depend on alone: no tokens, prices, failures, limits or
+        calibration."""
+        run = {k: v for k, v in self._run().items() if k != "calibration"}
+        return type(self).from_data(run, self._folder)
+
     @property
     def measured_at(self) -> "Design | None":
         """The design that the measured values were taken on, where this one is a variation of it;

@@ -76,6 +76,7 @@ def build_phases(design: Design, machine: Machine) -> tuple[tuple[Phase, ...], l
 
 
 NEAR_BATCH = 0.05  # share by which a batch given in tokens may move to divide over the devices
+NEAR_USUAL = 0.125  # the same of a batch that nobody gave
 MOST_COUNTS = 10_000_000  # of batches that are looked at one by one
 
 
@@ -260,6 +261,11 @@ def _software(
     return stated
 
 
+def usual_batch_tokens(params: float) -> float:
+    """Tokens of a step that nobody stated, by the model's parameters."""
+    return SMALL_BATCH_TOKENS if params < LARGE_PARAMS else LARGE_BATCH_TOKENS
+
+
 def default_batch(params: float, seq_len: int, nodes: int) -> int:
     """Sequences in one step when the design gives none.
 
@@ -269,12 +275,12 @@ def default_batch(params: float, seq_len: int, nodes: int) -> int:
     data-parallel widths that use every node divide it. Beyond, within an eighth of the aim, a
     multiple of a power of two near aim / 64 that has most in common with the node count.
     """
-    tokens = SMALL_BATCH_TOKENS if params < LARGE_PARAMS else LARGE_BATCH_TOKENS
-    aim = max(1.0, tokens / seq_len)
+    aim = max(1.0, usual_batch_tokens(params) / seq_len)
     if nodes & (nodes - 1) == 0:
         return int(2 ** round(log2(aim)))
-    unit = nodes if nodes <= 1.125 * aim else 2 ** max(0, int(log2(aim / 64)))
-    counts = np.arange(max(1, ceil(0.875 * aim / unit)), int(1.125 * aim / unit) + 1)
+    unit = nodes if nodes <= (1 + NEAR_USUAL) * aim else 2 ** max(0, int(log2(aim / 64)))
+    least, most = ((1 + sign * NEAR_USUAL) * aim / unit for sign in (-1, 1))
+    counts = np.arange(max(1, ceil(least)), int(most) + 1)
     if not len(counts):
         return unit * max(1, round(aim / unit))
     # factors of two, or those that a batch shares with the nodes

@@ -296,6 +296,14 @@ class Situation:
             self.resolved.constants,
         )
 
+    def with_batch(self, batch: int) -> "Situation":
+        """The same phase with so many sequences in a step."""
+        return replace(
+            self,
+            phase=replace(self.phase, global_batch=batch),
+            job=replace(self.job, global_batch=float(batch)),
+        )
+
     def cases(self, plan: Plan, offsets: Offsets | None = None) -> Cases:
         """Cases of this phase under the plan columns, with the constants of its chip and stack."""
         chip = self.resolved.cluster.accelerator

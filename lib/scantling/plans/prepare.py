@@ -11,13 +11,14 @@ from ..design.resolve import resolve
 from ..design.resolved import Phase, Resolved
 from ..physics import calibration_file
 from ..physics.gather import stack_of
+from .batch import with_batches
 from .pin_laws import check_pins
 
 
 def prepare(design: Design) -> Resolved:
     """`design` resolved, with the constants of the calibration that it names or holds and with
     every pin held against the laws of plans. Raises DesignError for whatever is wrong with it."""
-    resolved = resolve(design)
+    resolved = with_batches(resolve(design))
     for i, phase in enumerate(resolved.phases):
         _check(resolved, i, phase)
     if design.calibration is None:

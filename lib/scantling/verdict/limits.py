@@ -3,7 +3,6 @@ largest loss of the step."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from math import gcd, log2
 from typing import NamedTuple
 
@@ -19,6 +18,7 @@ from ..physics.gather import Situation
 from ..physics.memory.chance import oom_probability
 from ..physics.memory.peak import SAFE_SHARE, ZONES, zone
 from ..plans import space as planning
+from ..plans.batch import WORTH_A_BATCH, suited
 from ..plans.evaluate import Search, find
 from ..plans.fit import host_bytes
 from ..plans.ran import run_of, spread_of
@@ -35,15 +35,14 @@ MOST_FIXED = 4  # fields of a plan that a line names; more are said together
 LARGE_BUBBLE = 0.1  # share of the step from which more micro-batches are tried
 DISTURBED = 1.1  # times the undisturbed days from which a line says why
 HALF = 0.5  # goodput below which failures are said to bind
-WORTH_A_BATCH = 0.02  # of the time of a token, from which a rounder batch is named
 
 
 class NearbyBatch(NamedTuple):
     """A rounder global batch near a phase's own, and what it is rounder in."""
 
-    kind: str  # nodes, replicas, powers or power
+    kind: str  # nodes, replicas, plan or power
     batch: int  # sequences
-    units: int  # nodes, devices or replicas that can share it; 0 for a power of two
+    units: int  # nodes, devices or replicas that can share it; 0 for a plan and a power of two
     noun: str  # what the units are
 
 
@@ -325,8 +324,8 @@ def bubbles(chosen: Chosen) -> bool:
 
 def batches_nearby(chosen: Chosen) -> Iterator[NearbyBatch]:
     """Rounder batches near a phase's own, where devices stand idle for it or the bubble is large:
-    the nearest multiples of its nodes, of the replicas that today's tp, pp and cp leave room for,
-    and of a power of two."""
+    the nearest multiples of its nodes and of the replicas that today's tp, pp and cp leave room
+    for, the one that suits its plans best, the nearest power of two."""
     plan = chosen.plan
     batch = chosen.phase.global_batch
     cluster = chosen.search.situation.resolved.cluster
@@ -335,10 +334,12 @@ def batches_nearby(chosen: Chosen) -> Iterator[NearbyBatch]:
     if chosen.phase.pins.get("dp") or (replicas <= plan["dp"] and not bubbles(chosen)):
         return
     nodes = have // gcd(have, cluster.devices_per_node)
+    resolved = chosen.search.situation.resolved
+    best = suited(resolved.design.of_a_step())[resolved.phases.index(chosen.phase)]
     for kind, multiple, units, noun in (
         ("nodes", nodes, nodes, "nodes" if nodes < have else "devices"),
         ("replicas", replicas * plan["micro_batch"], replicas, "replicas"),
-        ("powers", 2 ** max(int(log2(batch)) - 5, 0), 0, ""),
+        ("plan", best, 0, ""),
         ("power", 2 ** round(log2(batch)), 0, ""),
     ):
         near = max(round(batch / multiple), 1) * multiple
@@ -352,14 +353,14 @@ def rounder(chosen: Chosen) -> str:
     batch = chosen.phase.global_batch
     have = situation.resolved.cluster.devices
     near_enough = 0.05 if devices(chosen.case.plan) > 0.95 * have else 0.5
-    best_saving, best_batch, at_work = 0.0, batch, 0.0
+    best_saving, at_work, best_batch = 0.0, 0.0, batch
     near = [n.batch for n in batches_nearby(chosen) if abs(n.batch / batch - 1) <= near_enough]
     before = _coarsely(situation) if near else None
     if before is not None:
         for other in dict.fromkeys(near):
             option = _with_batch(before, other)
             if option is not None:
-                best_saving, best_batch, at_work = max((best_saving, best_batch, at_work), option)
+                best_saving, at_work, best_batch = max((best_saving, at_work, best_batch), option)
     if best_saving <= WORTH_A_BATCH:
         return ""
     return (
@@ -376,22 +377,18 @@ def _coarsely(situation: Situation) -> Search | None:
     return None
 
 
-def _with_batch(before: Search, batch: int) -> tuple[float, int, float] | None:
-    """(share of a token's time that it saves, batch, devices at work) of the best plan with another
-    global batch, by a coarse search as `before` is one; None where no plan fits."""
+def _with_batch(before: Search, batch: int) -> tuple[float, float, int] | None:
+    """(share of a token's time that it saves in whole per cent, devices at work, batch) of the best
+    plan with another global batch, by a coarse search as `before` is one; None where no plan
+    fits."""
     situation = before.situation
-    other = replace(
-        situation,
-        phase=replace(situation.phase, global_batch=batch),
-        job=replace(situation.job, global_batch=float(batch)),
-    )
-    search = _coarsely(other)
+    search = _coarsely(situation.with_batch(batch))
     row, now = (None if one is None else one.best() for one in (search, before))
     if search is None or row is None or now is None:
         return None
     longer = search.step_s[row] / before.step_s[now]
     saving = 1 - longer * situation.phase.global_batch / batch
-    return float(saving), batch, float(devices(search.case(row).plan))
+    return round(float(saving), 2), float(devices(search.case(row).plan)), batch
 
 
 def which_stack(assessment: Assessment) -> Iterator[str]:
