@@ -14,17 +14,19 @@ from .question import Question
 from .rubric import LEVELS, Axis, Level, level_of, rubric
 
 # of a question's credit: a hint, a wrong try, what a late right answer keeps
+UNANSWERED = "not answered"
 COSTS = {"hint": 0.15, "try": 0.25, "least": 0.25}
 
 
 @record
 class AxisScore:
     """One axis that was asked: points earned and points there were to earn (one for senior
-    questions, one more for staff ones)."""
+    questions, one more for staff ones); whether any of its questions was answered."""
 
     axis: Axis
     points: float
     most: float
+    answered: bool
 
     @property
     def points_text(self) -> str:
@@ -34,6 +36,8 @@ class AxisScore:
     @property
     def shows(self) -> str:
         """What this score shows, in the rubric's words."""
+        if not self.answered:
+            return UNANSWERED
         return self.axis.shows(level_of(self.points, self.most).name)
 
 
@@ -58,14 +62,18 @@ class Scorecard:
     def axes(self) -> tuple[AxisScore, ...]:
         """The axes that were asked."""
         groups: dict[str, dict[bool, list[float]]] = {}
+        answered = set()
         for q in self.session.walkthrough.questions:
             of = groups.setdefault(q.axis, {})
             of.setdefault(q.level == LEVELS[2], []).append(self.credits[q.id])
+            if self.session.last(q.id):
+                answered.add(q.axis)
         return tuple(
             AxisScore(
                 axis=axis,
                 points=sum(fmean(credits) for credits in groups[key].values()),
                 most=len(groups[key]),
+                answered=key in answered,
             )
             for key, axis in rubric()[0].items()
             if key in groups
@@ -155,7 +163,7 @@ class Scorecard:
 
 def _why(session: Any, q: Question) -> str:
     best = session.last(q.id)
-    state = "not right yet" if best else "not answered"
+    state = "not right yet" if best else UNANSWERED
     if best and best.right:
         state = (
             f"right, after {len(session.log[q.id])} tries and {session.spent.get(q.id, 0)} hints"

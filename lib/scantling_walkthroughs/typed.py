@@ -203,6 +203,9 @@ def confusions(unit: str) -> tuple[tuple[float, float, str], ...]:
             (1 / 8, _NEAR, f"Those are bits; {unit_name} are asked, eight times fewer."),
             (1.024**binary, 1.01, f"Those are powers of two, {unit[0]}iB; {unit_name} are asked."),
         ]
+        if binary:
+            says = f"Too high by the step from {unit[0]}iB to {unit_name}: it was in {unit_name}."
+            out.append((1.024**-binary, 1.01, says))
     out += [
         (
             ten,

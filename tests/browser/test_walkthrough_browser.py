@@ -235,6 +235,7 @@ def test_the_scorecard_of_the_page_counts_as_a_session_does(opened):
             axis,
             ours,
         )
+        assert axis.shows in ours
     assert [q.id for q, _ in theirs.redo] == board.locator("li code").all_inner_texts()
     page.evaluate(
         "() => { window.print = () => { window.sheet = "

@@ -178,6 +178,8 @@ def test_the_scorecard_names_axes_level_and_what_to_do_again():
     card = s.scorecard()
     by_axis = {a.axis.key: a for a in card.axes}
     assert by_axis["memory"].points == 0.0
+    assert by_axis["memory"].shows == "not answered", "nothing is said of what nobody answered"
+    assert by_axis["size"].shows == by_axis["size"].axis.staff
     assert by_axis["size"].points == by_axis["size"].most
     assert [q.id for q, _ in card.redo] == ["state"]
     assert "Fill the memory" in card.redo[0][1]

@@ -80,6 +80,7 @@ def test_what_is_no_number_in_the_unit_is_refused(text):
         ("01.days", lambda x: x * 24, "Right as hours"),
         ("02.layer", lambda x: x * 8, "bits"),
         ("02.state", lambda x: x / 1.073741824, "GiB"),
+        ("02.card", lambda x: f"{x:.2f} GiB", "from GiB to GB"),
         ("02.layer", lambda x: x * 1e9, "power of ten"),
         ("01.params", lambda x: x / 1e9, "power of ten"),
         ("01.cost", lambda x: x * 1e6, "million dollars"),

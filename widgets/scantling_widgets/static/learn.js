@@ -103,7 +103,8 @@
       const parts = [false, true].map(staff => keys.filter(k => k.axis === axis.key && k.staff === staff)).filter(l => l.length);
       const got = parts.reduce((sum, l) => sum + mean(l), 0), level = card_of.levels.filter(l => got / parts.length >= l.at_least - 1e-9).at(-1);
       points += got; most += parts.length;
-      rows.push(`<tr><td class="t">${axis.name}</td><td>${got.toFixed(1)} of ${parts.length}</td><td class="t">${axis[level.name]}</td></tr>`);
+      const shows = parts.flat().some(k => log[k.id].tries.length) ? axis[level.name] : "not answered";
+      rows.push(`<tr><td class="t">${axis.name}</td><td>${got.toFixed(1)} of ${parts.length}</td><td class="t">${shows}</td></tr>`);
     }
     const level = card_of.levels.filter(l => points / most >= l.at_least - 1e-9).at(-1);
     const weak = keys.filter(k => earned(k) < 1).sort((a, b) => earned(a) - earned(b)).slice(0, 3);
