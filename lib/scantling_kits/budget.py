@@ -194,9 +194,10 @@ def checkpoints(launch: LaunchPlan) -> list[Row]:
 def frequency(launch: LaunchPlan) -> str:
     """Interval between saves, and the optimum."""
     f = launch.figures
+    nearer = " of the nearest copies" if len(launch.tiers) > 1 else ""
     return (
-        f"every {launch.save_steps:,} steps, {span(launch.save_s)}; the optimum for one failure "
-        f"every {span(f.mtbf_s)} is {span(f.checkpoint_interval_s)} (Young 1974, Daly 2006)"
+        f"every {launch.save_steps:,} steps, {span(launch.save_s)}; the optimum{nearer} for one "
+        f"failure every {span(f.mtbf_s)} is {span(f.checkpoint_interval_s)} (Young 1974, Daly 2006)"
     )
 
 

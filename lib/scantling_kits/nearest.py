@@ -182,6 +182,9 @@ def nearest(wanted: LaunchPlan, hard: list[Gap]) -> Assessment:
             reasons += [trial.why for trial in trials if trial.why]
         if assessments:
             break
+    if not assessments:  # what the search likes best has too few micro-batches for its stages
+        trials = _trials(wanted, hard, {"pp": 1})
+        assessments = [trial.assessment for trial in trials if trial.assessment]
     if assessments:
         return _nearer(assessments, wanted)
     common = max(reasons, key=reasons.count, default="none fits")

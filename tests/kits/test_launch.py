@@ -335,6 +335,22 @@ def test_a_plan_that_no_framework_plan_can_replace_is_refused_with_the_reason():
         kits(a, "fsdp")
 
 
+def test_what_has_too_few_micro_batches_for_stages_is_trained_without_them():
+    """torchtitan's stages want as many micro-batches: 17 of them on ten, as the search has it for
+    70 sequences on 136 devices, have no words, and one stage has."""
+    data = {
+        "model": "phi-2",
+        "cluster": {"accelerator": "b200", "devices": 136},
+        "job": {"seq_len": 128, "global_batch": 70},
+        "plan": {"micro_batch": 1},
+    }
+    one = assess(design(data))
+    assert one.plan["pp"] > one.plan["grad_accum"]
+    launch = express(one, 0, framework("torchtitan"), "torchrun")
+    assert launch.plan.pp == 1
+    assert "pp" in {gap.field for gap in launch.gaps}
+
+
 def test_writing_is_all_or_nothing(tmp_path, plain, monkeypatch):
     files = kits(plain, "fsdp")
     kit = tmp_path / "kit"

@@ -326,7 +326,9 @@ def test_tiers_of_a_design_are_those_of_the_kit_or_named_as_missing():
     bridge = kits(a, "megatron-bridge")["bridge.overrides"]
     assert "checkpoint.replication_jump=8\n" in bridge
     for to in FRAMEWORKS:
-        plan = json.loads(kits(a, to)["plan.json"])
+        files = kits(a, to)
+        plan = json.loads(files["plan.json"])
+        assert "; the optimum of the nearest copies for one failure" in files["README.md"]
         last = plan["checkpoint"]["tiers"][-1]["every_s"]
         assert plan["checkpoint"]["every_steps"] == round(last / plan["step_s"])
         fields = {g["field"] for g in plan["not_expressed"]}
