@@ -118,8 +118,9 @@ def read_samples(notes: Notes) -> None:
     if method in POLICIES and "examples" in facts:
         notes.ask(words["examples"], _OF_A_STEP, ("job.rollout.prompts",))
     if method not in POLICIES and method not in (None, Method.PRETRAIN):
+        of_tokens = {"epochs"} if "tokens_of_epoch" in facts and facts["epochs"] != 1 else set()
         for fact, name in _DATA.items():
-            if fact in facts:
+            if fact in facts.keys() - of_tokens:
                 notes.set(f"job.data.{name}", float(facts.pop(fact)), words[fact])
     if "example_tokens" in facts and "examples" not in facts:
         notes.set("job.document_tokens", facts["example_tokens"], words["example_tokens"])
@@ -202,11 +203,20 @@ _IS_OVER = re.compile(
 )
 
 
+_TAKES = re.compile(r"(?:takes|took)\s+\d", re.IGNORECASE)
+_MAY = re.compile(
+    r"\b(?:must|should|may|can|will|would|shall|that|if|only)\s+(?:it\s+)?$", re.IGNORECASE
+)
+
+
 def read_past(notes: Notes) -> None:
     """Days that a run took are its speed, as measured, where its tokens are said; they are no
     deadline of the next."""
     path, fields = "constraints.deadline_days", notes.fields
-    if path not in fields or not _IS_OVER.search(notes.text[: notes.places[path]]):
+    if path not in fields:
+        return
+    before, words = notes.text[: notes.places[path]], notes.words[path]
+    if not _IS_OVER.search(before) and (not _TAKES.match(words) or _MAY.search(before)):
         return
     tokens, devices, words = (
         fields.get("job.tokens"),
@@ -250,7 +260,9 @@ def read_tokens(notes: Notes) -> None:
     each = facts.get("tokens_of_epoch")
     if each is not None:
         words = notes.words["tokens_of_epoch"]
-        notes.set("job.tokens", each * facts["epochs"], words, "each epoch passes all tokens")
+        notes.set(
+            "job.tokens", each * facts.get("epochs", 1), words, "each epoch passes all tokens"
+        )
     elif "epochs" in facts and "examples" not in facts and facts["epochs"] != 1:
         notes.ask(notes.words["epochs"], "of how many tokens is an epoch (job.tokens has all)?")
     if "steps" in facts:

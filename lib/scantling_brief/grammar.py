@@ -391,6 +391,8 @@ class _Scanner:
                 best = rule
         if longest is None or best is None or longest.end() <= self.place:
             return False
+        if self._weighs(best, longest):
+            return False
         match_of_words = Match(longest)
         off = _OFF.match(self.text, longest.end())
         if off and self.turned is None and best.sets and all(map(_may_lack, best.sets)):
@@ -432,6 +434,13 @@ class _Scanner:
             of_last = notes.last in rule.sets
             self.listing = of_last and notes.alternative(rule, match, match.words)
         return self.listing
+
+    def _weighs(self, rule: Rule, match: re.Match[str]) -> bool:
+        """Whether an over sets another chip beside the one before it: do we save with B200 over 256
+        H100, in place of more than 256."""
+        facts = self.notes.facts
+        two = "accelerator" in rule.sets and {"accelerator", "behind"} <= facts.keys()
+        return two and match[0].lower().startswith("over ")
 
     def _is_supposed(self, rule: Rule, match: Match) -> bool:
         """Whether a match says what might be otherwise, or is one of several that are compared."""

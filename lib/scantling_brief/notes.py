@@ -279,8 +279,9 @@ class Notes:
         self._whole_weights(values)
         self._as_stacks(values)
         known = self.facts | self.fields
+        differs = any(known.get(path, value) != value for path, value in values.items())
         for path, value in values.items():
-            if path in known and known[path] != value:
+            if path in known and (known[path] != value or differs and path in _COUNTS):
                 self.either.append(Either(path, value, words))
                 taken = True
             elif path == "rate" and taken:  # of the other network

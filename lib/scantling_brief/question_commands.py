@@ -58,6 +58,7 @@ def question_of(notes: Notes) -> Question | None:
         compared = tuple(
             (path, (known.get(path), *(e.value for e in notes.either if e.path == path)))
             for path in dict.fromkeys(paths)
+            if any(e.path == path and e.value != known.get(path) for e in notes.either)
         )
         return Question(
             topic=Topic.EITHER,
@@ -65,7 +66,10 @@ def question_of(notes: Notes) -> Question | None:
             others=tuple(topic for topic in Topic if topic in topics.keys() & _BESIDE_EITHER),
             compared=compared,
         )
-    if Topic.SLOW in topics and not any(path.startswith("measured.") for path in notes.fields):
+    measured = any(path.startswith("measured.") for path in notes.fields)
+    if measured and "mfu" in topics.get(Topic.DESIGN, "").lower():  # what MFU is that?
+        topics.setdefault(Topic.SLOW, topics.pop(Topic.DESIGN))
+    if Topic.SLOW in topics and not measured:
         topics.setdefault(Topic.DESIGN, topics.pop(Topic.SLOW))
     if {Topic.LARGEST, Topic.SCALING} <= topics.keys() and "model.size" not in notes.fields:
         topics[Topic.COMPUTE_OPTIMAL] = topics.pop(Topic.LARGEST)

@@ -69,6 +69,14 @@ def always(value: Value) -> Reader:
     return lambda match: value
 
 
+_MANY = re.compile(r"\d[a-z]*s$", re.IGNORECASE)
+
+
+def one_chip(match: Match) -> int | None:
+    """One device, where the name of its chip is no plural: my H100, not our H100s."""
+    return None if _MANY.search(match.words) else 1
+
+
 def number(group: str) -> Reader:
     """A number with its scale."""
     return lambda match: match.number(group)

@@ -18,6 +18,7 @@ from .fragments import (
     OVERHEAD,
     PARAMS,
     PER_DEVICE,
+    STORAGE,
     WENT,
     number_in,
     percent_in,
@@ -45,6 +46,7 @@ from .readers import (
     span_of_each,
     whole,
     wished,
+    word,
     years,
 )
 from .rule import asks, means, sets
@@ -182,6 +184,7 @@ LIMITS = (
         rf"(?:(?:our|the|job|run|training|it|we)\s+)*{_BREAKS}{_ABOUT}\s+(?P<v>\d+(?:\.\d+)?)\s*(?:times|x)\s*"
         r"(?:/|per|an?|each|every|this|(?:in\s+)?(?:the\s+)?(?:last|past))\s*(?P<v_u>hour|day|week|month)",
         rf"{_LOSES}\s+(?P<v>\d+(?:\.\d+)?)\s+(?:{GROUP}|{DEVICE_NOUN})\s*{_PER}",
+        rf"(?:(?:{GROUP}|{DEVICE_NOUN})\s+)?(?:failures?|interruptions?|faults?)\s*[:=]\s*(?P<v>\d+(?:\.\d+)?)\s*{_PER}",
         rf"(?P<v>\d+(?:\.\d+)?)\s+(?:hardware\s+|node\s+|gpu\s+)?(?:failures?|interruptions?|faults?|crash(?:es)?)\s*{_PER}",
     ),
     *sets(
@@ -218,6 +221,10 @@ LIMITS = (
         rf"{percent_in('v')}\s+(?:of\s+)?(?:the\s+|our\s+)?(?:{GROUP}\s+)?(?:are\s+|being\s+|turn\s+)?{_STRAGGLERS}"
         rf"(?:\s*[,(]?\s*(?:that\s+|which\s+|and\s+)?(?:are\s+|run\s+|each\s+|at\s+)*{percent_in('s')}\s+slower\)?)?",
         why="nodes that turn slow and do not stop",
+    ),
+    *sets(
+        {"checkpoint.interval_s": seconds_of("i"), "cluster.storage": word},
+        rf"{CHECKPOINT}\s+(?:to|on|onto|into)\s+(?P<v>{STORAGE})\s+(?:every|each)\s+{time_in('i')}",
     ),
     *sets(
         {"checkpoint.interval_s": seconds},

@@ -31,6 +31,7 @@ from .readers import (
     number,
     of_a_node,
     of_each,
+    one_chip,
     plain,
     plain_of,
     prefixed,
@@ -154,7 +155,7 @@ MACHINE = (
         rf"(?:\s+{DEVICE_NOUN})?(?!\s+{GROUP})(?:\s+(?:each|(?:per|in each)\s+{GROUP}))?",
     ),
     *sets(
-        {"cluster.devices": always(1), "accelerator": accelerator},
+        {"cluster.devices": one_chip, "accelerator": accelerator},
         rf"(?:an?|one|my|our|this|single)\s+(?:single\s+)?{ACCELERATOR}"
         r"(?!\w|\s*(?:clusters?|nodes?|servers?|pods?|box(?:es)?|systems?|machines?"
         r"|racks?|hours?|training|runs?|jobs?|setup|gpu"

@@ -363,14 +363,14 @@ MODEL = (
     *sets(
         {"tokens_of_epoch": amount, "epochs": whole("e")},
         (
-            r"(?P<e>\d+)(?P<e_s>)\s+epochs?\s+(?:over|of|on|through)\s+(?:the\s+|our\s+"
+            r"(?:for\s+)?(?P<e>\d+)(?P<e_s>)\s+epochs?\s+(?:over|of|on|through)\s+(?:the\s+|our\s+"
             rf"|a\s+)?{number_in('v')}[\s-]*(?:tokens?|toks?)"
         ),
     ),
     *sets(
         {"epochs": plain_of("e"), "examples": amount},
         (
-            r"(?P<e>\d+)\s+epochs?\s+(?:over|of|on|through)\s+(?:the\s+|our\s+|a\s+)?"
+            r"(?:for\s+)?(?P<e>\d+)\s+epochs?\s+(?:over|of|on|through)\s+(?:the\s+|our\s+|a\s+)?"
             rf"(?:over\s+)?{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}(?!\s+(?:per|/|of|with|at|x|each))"
         ),
     ),

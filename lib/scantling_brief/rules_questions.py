@@ -112,7 +112,7 @@ _RESULT = (
     r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
     r"(?:costs?|dollars|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|(?:pipeline\s+)?bubbles?(?:\s+(?:fraction|share|size))?|mfu|throughput|speed"
     r"|step\s+time|(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s(?:ec(?:ond)?)?|hour|day|week|month)|tps|tgs|tflops?(?:/s)?)(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?(?:\s+(?:per|of\s+(?:a|each))\s+(?:gpu|device|chip|node))?|vram(?:\s+usage)?"
-    r"|power(?:\s+(?:draw|use|consumption))?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
+    r"|power(?:\s+(?:draw|use|consumption))?(?:\s+in\s+[kmg]w)?|speed-?ups?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
     r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
 )
 
@@ -385,7 +385,7 @@ QUESTIONS = (
             r"|period)(?:\s+(?:should|do|to)(?:\s+(?:i|we|use))*)?"
         ),
         rf"{CHECKPOINT}\s+(?:interval|frequency|cadence)",
-        r"expected\s+(?:goodput|ettr)",
+        r"expected\s+(?:goodput|ettr)|(?:best|optimal|right|ideal)\s+(?:save\s+)?interval",
         r"what\s+(?:do|does|would|will)\s+(?:an?|each|every|one)\s+(?:failure|crash|restart|interruption)\s+cost(?:\s+us)?",
         rf"how\s+(?:big|large|heavy)(?:\s+(?:is|are|will|would|must))?\s+(?:an?\s+|the\s+|one\s+|each\s+|our\s+)*{CHECKPOINT}(?:\s+be)?",
         r"(?:idle|lost|wasted|down)[\s-]?time(?:\s+(?:from|by|due\s+to|through|of)\s+(?:restarts?|failures?|crashes))?",
@@ -523,7 +523,7 @@ QUESTIONS = (
         ),
         r"(?:will|would|does|do)(?=\s+(?:a\s+|an\s+|the\s+)?\S+(?:\s+\S+){0,2}\s+fit\b)",
         (
-            r"(?:get|got|getting|hit|hitting|run(?:ning)?\s+(?:in)?to)?\s*(?:an?\s+)?(?:cuda\s"
+            r"(?:get|got|getting|hit|hitting|crash(?:es|ed|ing)?(?:\s+with)?|run(?:ning)?\s+(?:in)?to)?\s*(?:an?\s+)?(?:cuda\s"
             r"+)?(?:oom|out[\s-]of[\s-]memory)(?:s|\s+errors?)?"
         ),
         _OOM,

@@ -125,6 +125,23 @@ def test_a_number_of_a_rack_is_its_devices():
             assert read_brief(f"13B on {said}").fields["cluster.accelerator"] == row.id
 
 
+def test_epochs_of_tokens_are_their_product_under_every_method():
+    for method in ("", ", LoRA", ", SFT", ", QLoRA r 16"):
+        for words in ("3 epochs over 100M tokens", "for 3 epochs of 100M tokens"):
+            fields = read_brief(f"qwen2.5-7b on 8 H100, {words}{method}").fields
+            assert fields["job.tokens"] == 3e8
+
+
+def test_our_chips_are_of_an_unsaid_number():
+    assert "cluster.devices" not in read_brief("Our H200s, 70B, how many do we need?").fields
+    assert read_brief("our H200, 7B").fields["cluster.devices"] == 1
+
+
+def test_machines_of_one_count_are_paired_with_it():
+    line = "13B: 64 H100, 64 H200 or 48 B200, which is better?"
+    assert asked(line).endswith("devices=64,64,48 --together")
+
+
 def test_a_batch_that_its_accumulation_does_not_part_is_of_each_device():
     fields = read_brief("7B, 1 A100 80GB, batch_size 2, gradient_accumulation_steps 16").fields
     assert (fields["plan.micro_batch"], fields["job.global_batch"]) == (2, 32)
