@@ -6,6 +6,7 @@ from scantling.base.typed import CURRENCIES, CURRENCY_SIGNS
 from .fragments import (
     ACCELERATOR,
     BE,
+    CONTEXT,
     DEVICE_NOUN,
     GROUP,
     MODEL_NOUN,
@@ -106,6 +107,7 @@ ASKED = (
     *asks(
         _WHICH,
         rf"{_RANGE}[\s-]*(?:seconds?|minutes?|hours?|days?|weeks?|months?|years?)",
+        rf"between\s+{time_in('x')}{_UP_TO}{time_in('y')}",
         choices=("constraints.deadline_days",),
     ),
     *asks(_WHICH, rf"{_RANGE}[\s-]*(?:tokens?|toks?)(?!\s*(?:/|per))", choices=("job.tokens",)),
@@ -115,6 +117,8 @@ ASKED = (
         r"\d+(?:\.\d+)?\s?b?(?:[-–—]|\s+to\s+)\d+(?:\.\d+)?\s?b",
         choices=("model.size",),
     ),
+    *asks(_WHICH, rf"{_RANGE}[\s-]*{CONTEXT}", choices=("job.seq_len",)),
+    *asks(_WHICH, rf"{_RANGE}\s+epochs?", choices=("job.tokens",)),
     *asks(
         _WHICH,
         rf"(?:between|from)\s+{_DOLLARS}{number_in('x')}{_UP_TO}(?:{_DOLLARS})?{number_in('y')}",
@@ -132,6 +136,7 @@ ASKED = (
         "every plan has to fit with what the allocator keeps: how likely may it run out "
         "(constraints.max_oom_probability)?",
         rf"(?:{MOST}\s*)?\d+(?:\.\d+)?\s*(?:%|percent)\s+(?:of\s+)?(?:the\s+|gpu\s+|device\s+|hbm\s+|v-?ram\s+)*(?:memory|hbm|v-?ram)(?:\s+(?:headroom|margin|use|usage|free))?",
+        r"(?:memory|hbm|v-?ram)\s+(?:head-?room|margin|reserve)(?:\s+of)?\s*\d+(?:\.\d+)?\s*(?:%|percent|gb)?",
         choices=("constraints.max_oom_probability",),
     ),
     *asks(

@@ -173,10 +173,12 @@ LIMITS = (
         rf"\s+(?:roughly\s+|about\s+|around\s+)?(?:every|each)\s+(?:~\s*)?{time_in('v')}",
         rf"{_MTBF}(?:\s+(?:of|for)\s+(?:(?:the|our|a)\s+)?(?:whole\s+)?(?:job|run|cluster|system|training|machine|fleet))?{BE}\s*(?:~\s*|about\s+)?"
         rf"{time_in('v')}",
+        rf"(?:job|run|cluster|system|fleet)(?:[\s-]level)?\s+{_MTBF}{BE}\s*(?:~\s*|about\s+)?{time_in('v')}",
         rf"(?:an?\s+|one\s+|1\s+|some\s+|the\s+)?(?:{GROUP}|{DEVICE_NOUN}|job|run|training)\s+{_BREAKS}{_ABOUT}{_EVERY}\s+"
         rf"(?:~\s*)?{time_in('v')}",
         rf"{_LOSES}\s+(?:an?|one|1)\s+(?:{GROUP}|{DEVICE_NOUN}){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",
         rf"(?:{_BREAKS}|an?\s+(?:failure|crash|restart)){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",
+        rf"every\s+{time_in('v')},?\s+(?:(?:we|there)\s+(?:have|see|get|is|lose)\s+)?(?:an?|one|1)\s+(?:failure|crash|{GROUP}\s+{_BREAKS})",
     ),
     *sets(
         {"mtbf_s": every},
@@ -242,11 +244,21 @@ LIMITS = (
         "repeated steps that find corruptions are part of every plan, as often as they pay", _CHECKS
     ),
     *means(
+        "how often the job fails follows from the machine and the fleet's rate",
+        r"(?:(?:through|despite|with)\s+)?(?:an?\s+)?(?:hardware\s+|node\s+)?(?:failures?"
+        rf"|interruptions?|faults?)\s+(?:roughly\s+|about\s+)?(?:every|each)\s+{_MANY}"
+        r"\s+(?:hours?|days?|minutes?)",
+    ),
+    *means(
         "a claim beside a comparison",
         r"(?:about\s+|up\s+to\s+)?\d+(?:\.\d+)?\s*(?:x|times)\s+(?:the\s+speed(?=\s+of)"
         r"|(?:faster|slower|cheaper|quicker)(?=[^.?!]*\sthan\b))",
     ),
-    *means("a time of day", r"(?:at\s+)?\d{1,2}(?::\d\d)?\s?[ap]\.?m\.?"),
+    *means(
+        "a time of day",
+        r"(?:at\s+)?\d{1,2}(?::\d\d)?\s?[ap]\.?m\.?",
+        r"(?:at\s+)?[012]?\d:[0-5]\d(?=\s*(?:[,;.?)]|$))",
+    ),
     *means(
         "where it came from",
         r"(?:from|of|since|bought\s+in)\s+20(?:1\d|2[0-5])(?!\d|\s*(?:[x×]|gpus?|devices|nodes|steps|tok|seq|[abh]\d))",
@@ -300,6 +312,10 @@ LIMITS = (
         (
             rf"{CHECKPOINT}\s+{OVERHEAD}{BE}\s*(?:{MOST})?\s*{percent_in('v')}"
             r"(?:\s+(?:or less|at most|max(?:imum)?))?"
+        ),
+        (
+            rf"{MOST}\s*{percent_in('v')}\s+(?:of\s+(?:the\s+)?time\s+)?"
+            rf"(?:on|in|for)\s+{CHECKPOINT}"
         ),
     ),
     *sets(
@@ -376,6 +392,7 @@ LIMITS = (
         {"tokens_per_s": amount},
         rf"(?:total|aggregate|overall|global|cluster(?:-wide)?|whole)?\s*throughput{BE}\s*(?:about\s+|~\s*)?{number_in('v')}\s*"
         rf"{_TOKENS_A_SECOND}",
+        rf"(?:total|aggregate|overall)(?:\s+of)?\s+{number_in('v')}\s*{_TOKENS_A_SECOND}",
         rf"{number_in('v')}\s*{_TOKENS_A_SECOND}\s*[,(]?\s*(?:in\s+total|total|aggregate|overall|altogether|across\s+(?:all|the"
         r"|our)(?:\s+\w+)?|for\s+the\s+whole\s+\w+|cluster-wide)\)?",
     ),
@@ -420,6 +437,7 @@ LIMITS = (
         r"(?:(?:at|@|for|from)|on[\s-]demand(?:\s+(?:at|for|is))?)\s*\$\s*(?P<v>\d{1,2}(?:\.\d+)?)(?P<v_s>)(?![\d,.]*\d|\s*(?:[kmb]|mn|mio|bn|thousand"
         r"|million|billion)\b|\s*(?:/|per\b|an?\b|budget|in total|total))(?:\s+each)?",
         r"@\s*(?P<v>\d{1,2}\.\d{1,2})(?P<v_s>)(?!\d|\s*(?:[kmbtx%]\b|%|h\b|hours?|days?|weeks?|[tgm]i?b|[tgm]hz|[tp]flop|€|£|¥|[a-z]*(?:eur|gbp|rmb|yuan)))",
+        r"(?:at|for)\s+(?P<v>\d{1,2}\.\d{1,2})(?P<v_s>)(?=\s*(?:[?;)]|,(?!\d)|\.(?!\d)|$)|\s+(?:or|vs\.?|versus|and|each)\b)",
         why="some dollars for a device are those of an hour",
     ),
     *sets(
@@ -487,6 +505,7 @@ LIMITS = (
         {"prices.owned.years": years},
         rf"(?:amorti[sz]ed|depreciated|written\s+off|owned|kept)\s+(?:over|for|in)\s+{time_in('v')}",
         rf"{time_in('v')}[\s-]+(?:amorti[sz]ation|depreciation|write-?off|lifetime|useful\s+life)",
+        rf"(?:amorti[sz]ation|depreciation|write-?off|lifetime)(?:\s+(?:of|over|in))*\s*{time_in('v')}",
     ),
     *sets(
         {"owned": always(True)},
@@ -513,6 +532,7 @@ LIMITS = (
     *sets(
         {"taken_back_s": seconds},
         rf"{_TAKEN}{_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}(?:\s+on\s+average)?",
+        rf"(?:an?\s+)?(?:pre-?emptions?|evictions?|reclaims?){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}(?:\s+on\s+average)?",
     ),
     *sets(
         {"taken_back_s": every},
@@ -575,6 +595,7 @@ LIMITS = (
             r"(?:work|progress|training))?(?:\s+(?:per|a|at\s+(?:a|each))\s+(?:failure|crash|restart|interruption))?"
         ),
         rf"(?:not|never)\s+(?:cost|lose|waste)\s+(?:us\s+)?more\s+than\s+{time_in('v')}\s+of\s+(?:work|progress|training)",
+        rf"(?:max(?:imum)?\s+)?lost work{BE}\s*(?:{MOST})?\s*{time_in('v')}",
         rf"{MOST}\s+{time_in('v')}\s+of\s+(?:lost\s+(?:work|progress)|(?:work|progress)\s+lost)",
         rf"rpo{BE}\s*(?:{MOST})?\s*{time_in('v')}",
     ),
@@ -611,6 +632,11 @@ LIMITS = (
             rf"(?:during|for|on|in|by)\s+{CHECKPOINT}"
         ),
         rf"(?:non[\s-]?blocking|async(?:hronous)?)\s+{CHECKPOINT}(?:\s+i/?o)?",
+        (
+            rf"{CHECKPOINT}\s+(?:must|should|may)\s+not\s+(?:block|stall)"
+            r"(?:\s+training)?"
+        ),
+        rf"(?:without|no)\s+{CHECKPOINT}\s+(?:blocking|stalls?)",
         why="not blocking is read as a stall of at most 1 s",
     ),
     *sets(
@@ -711,6 +737,7 @@ LIMITS = (
     *means(
         "every plan has to fit in memory",
         r"(?:must|should|has to)\s+fit\s+(?:in|into)\s+(?:gpu\s+|device\s+)?memory",
+        r"fits?\s+(?:in|into)\s+(?:gpu\s+|device\s+)?memory",
     ),
     *means(
         "no deadline is the default",
@@ -731,6 +758,7 @@ LIMITS = (
             r"(?:,?\s+(?:and\s+)?(?:data|tensor|pipeline|expert|context"
             r"|sequence|model))*[\s-]+paralleli[sz]m"
         ),
+        r"unlimited budget",
     ),
     *means(
         "it goes with tensor parallelism in every plan",
@@ -763,4 +791,6 @@ LIMITS = (
         ),
         r"(?:ring\s+)?all-?reduces?(?:\s+traffic)?(?:\s+bursts?)?",
     ),
+    *means("mixed precision is the default", r"mixed[\s-]precision(?:\s+training)?"),
+    *means("one epoch or several: the tokens are what counts", r"single epoch|one epoch"),
 )

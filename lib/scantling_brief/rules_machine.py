@@ -135,6 +135,7 @@ MACHINE = (
             "cluster.devices_per_node": of_a_node("per", "n"),
         },
         rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s*[x×*]\s*(?P<per>\d{{1,2}})\s*[x×*]\s*(?P<n>\d{{1,5}})(?P<n_s>)",
+        rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s*[x×*]\s*(?P<per>\d{{1,2}})\s*[x×*]\s*{whole_in('n')}\s*{GROUP}",
     ),
     *asks(
         "how many are left (cluster.devices), and are these spare (reliability.spares)?",
@@ -191,6 +192,10 @@ MACHINE = (
     ),
     *sets(
         {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
+        (
+            rf"(?P<n>1)\s+(?P<n_s>)(?P<per>\d+)\s?[x×]\s?{ACCELERATOR}\s+"
+            r"(?:node|server|machine|box|host)(?!s)"
+        ),
         rf"{whole_in('n')}\s+(?P<per>\d+)\s?[x×]\s?{ACCELERATOR}\s+{GROUP}",
         rf"{whole_in('n')}-(?:node|host|server|machine)\s+(?P<per>)(?P<per_s>){ACCELERATOR}(?:\s+(?:cluster|system|machine))?",
     ),
@@ -238,6 +243,8 @@ MACHINE = (
             rf"{whole_in('n')}{TIMES}(?:{ACCELERATOR}\s+)?racks?(?!\s+"
             r"(?:fail|loss|outage))"
         ),
+        rf"{whole_in('n')}\s+racks?\s+of\s+{ACCELERATOR}",
+        rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('n')}\s*racks?",
     ),
     *sets(
         {"cluster.devices": tpu_slices, "accelerator": accelerator},
@@ -254,6 +261,7 @@ MACHINE = (
     *sets(
         {"accelerator": accelerator, "cluster.devices": devices("c")},
         rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('c')}(?!\s*(?:racks?|pods?|{GROUP})\b)",
+        rf"{whole_in('c')}[\s-]*{DEVICE_NOUN}\s+{ACCELERATOR}",
     ),
     *sets(
         {"accelerator": accelerator, "cluster.devices": devices("c")},
@@ -290,6 +298,10 @@ MACHINE = (
             rf"{whole_in('n')}\s+{SITES},?\s+each\s+(?:(?:with|of|having)\s+)?{whole_in('c')}{TIMES}"
             rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"
         ),
+        (
+            rf"{whole_in('n')}\s+{SITES},?\s+(?:with|w/|of|having)\s+{whole_in('c')}{TIMES}"
+            rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?\s+each"
+        ),
         rf"{whole_in('n')}\s+{SITES}\s+of\s+{whole_in('c')}{TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?",
     ),
     *sets(
@@ -309,6 +321,14 @@ MACHINE = (
         {"cluster.devices": devices("v")},
         rf"{DEVICE_NOUN}\s*[:=(]\s*{whole_in('v')}(?=\s*(?:\)|$|[;.]|,\s))",
         (rf"{whole_in('v')}(?:{TIMES}|-){DEVICE_NOUN}(?!\s*(?:/|(?:per|a|in each|each)\b))"),
+    ),
+    *sets(
+        {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
+        (
+            rf"{whole_in('n')}\s*{GROUP}\s*(?:of|with|x|×|,)?\s*(?P<per>\d+)\s*[x×]?\s*"
+            rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+(?:each|(?:per"
+            rf"|in each)\s+{GROUP}))?"
+        ),
     ),
     *sets(
         {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
@@ -370,6 +390,7 @@ MACHINE = (
         {"cluster.measured.all_reduce_gbytes_per_s": gigabytes_per_s},
         rf"(?:(?:nccl|rccl)(?:[\s-]tests?)?\s+)?all[\s_-]?reduce(?:[\s_-]*(?:perf|bus[\s-]?bw|bus\s+bandwidth|bandwidth|bw))*{BE}\s*"
         r"(?:(?:only|just|about|around)\s+)*(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)(?:/s|ps)(?:\s+bus[\s-]?bw)?(?:\s+(?:in|by|from)\s+(?:nccl|rccl)[\s-]?tests?)?",
+        rf"(?:nccl|rccl)(?:[\s-]tests?)?\s+bus[\s-]?(?:bw|bandwidth){BE}\s*(?P<v>\d+(?:\.\d+)?)\s?(?P<u>GB)(?:/s|ps)",
         why="bus bandwidth as nccl-tests print it",
     ),
     *sets(
@@ -393,6 +414,7 @@ MACHINE = (
             r"(?!\s*\d*[\s\d.]*[gt]b)"
         ),
     ),
+    *sets({"nvlink": always(True)}, rf"{LINK}nvswitch"),
     *sets(
         {"fabric": always("ib")},
         rf"{LINK}(?:infiniband|ib)(?:\s+(?:rdma|network|fabric|networking))*",
@@ -412,6 +434,19 @@ MACHINE = (
     ),
     *sets({"fabric": always("efa-v2")}, rf"{LINK}(?:aws\s+)?efa"),
     *sets({"fabric": prefixed("efa-")}, rf"{LINK}(?:aws\s+)?efa[\s-]?(?P<v>v[1-4])"),
+    *sets(
+        {"fabric": always("ib"), "rate": plain},
+        rf"{LINK}(?:infiniband|ib)(?:\s+at|,)?\s+(?P<v>\d+)\s?g",
+        rf"{LINK}(?:infiniband|ib)[\s-]+(?P<v>100|200|400|800)(?!\s*(?:x|[a-z]+\d|gpus?|nodes?))",
+    ),
+    *sets(
+        {"fabric": always("rocev2"), "rate": plain},
+        rf"{LINK}roce(?:\s?v2)?(?:\s+at|,)?\s+(?P<v>\d+)\s?g",
+        rf"{LINK}roce(?:\s?v2)?[\s-]+(?P<v>100|200|400|800)(?!\s*(?:x|[a-z]+\d|gpus?|nodes?))",
+    ),
+    *sets(
+        {"fabric": always("eth"), "rate": plain}, rf"{LINK}ethernet(?:\s+at|,)?\s+(?P<v>\d+)\s?g"
+    ),
     *sets({"fabric": always("eth"), "rate": plain}, rf"{LINK}(?P<v>\d+)\s?gbe"),
     *sets(
         {"rate": plain},
@@ -431,6 +466,11 @@ MACHINE = (
             rf"{LINK}(?:{name})(?:\s+at|,)?\s+(?P<v>\d+)\s?g",
             rf"{LINK}(?:{name})[\s-]+(?P<v>100|200|400|800)(?!\s*(?:x|[a-z]+\d|gpus?|nodes?))",
         )
+    ),
+    *sets(
+        {"cluster.nics_per_node": whole("n"), "fabric": always("eth"), "rate": plain},
+        rf"{whole_in('n')}\s?[x×*]\s?(?P<v>10|25|40|50|100|200|400|800)\s?GbE(?:\s+(?:nics?|ports|links))?"
+        r"(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
     ),
     *sets(
         {"no_ib": always(True)},
@@ -519,6 +559,10 @@ MACHINE = (
         r"(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
         rf"{whole_in('n')}\s+(?P<v>100|200|400|800)\s?G(?:b(?:it)?(?:/s|ps)?|bps|be)?"
         r"\s+(?:nics?|ports|hcas?|rails)(?:\s*(?:per|/|a|in each)\s*(?:node|host|server))?",
+    ),
+    *sets(
+        {"cluster.nics_per_node": whole("n")},
+        rf"(?:nics?|hcas?)\s*[,(:]?\s*{whole_in('n')}\s+(?:of\s+them\s+)?(?:per|a|in\s+each|on\s+each)\s*{GROUP}\)?",
     ),
     *sets(
         {"cluster.nics_per_node": whole("n"), "rate": plain},

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from scantling.catalogue.setting_names import NAMES, Setting
 
 from .fragments import (
+    ACCELERATOR,
     BATCH,
     BE,
     BILLIONS,
@@ -189,6 +190,7 @@ MODEL = (
         rf"{BILLIONS}(?=[\s-]+(?:\S+\s+){{0,2}}?{MODEL_NOUN}\b)",
         rf"{BILLIONS}[\s-]+total",
     ),
+    *sets({"model.layers": whole("v")}, r"(?P<v>\d{1,3})(?P<v_s>)L(?=\s*[,;/)]|\s)", case=True),
     *sets(
         {"model.size": number("v")},
         rf"(?P<v>\d+(?:\.\d+)?|{ENDLESS})[\s-]?(?P<v_s>bn|b|billion)",
@@ -233,11 +235,19 @@ MODEL = (
     ),
     *sets(
         {"model.size": number("p"), "model.active": number("a")},
+        (
+            rf"{number_in('p')}\s*/\s*{number_in('a')}(?:\s*{PARAMS})?"
+            r"(?=\s*(?:moe|mixture|sparse))"
+        ),
         r"(?P<p>\d+(?:\.\d+)?)(?P<p_s>[bt])[\s-]A(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)",
     ),
     *sets(
         {"model.size": number("p"), "active_beside": number("a")},
         r"(?P<p>\d+(?:\.\d+)?)(?P<p_s>[bt])/(?P<a>\d+(?:\.\d+)?)(?P<a_s>b)(?!\s*(?:tok|/))",
+    ),
+    *sets(
+        {"model.attention": always("gqa")},
+        r"(?:gqa|grouped[\s-]query)(?:\s+attention)?(?:\s+\(gqa\))?",
     ),
     *sets(
         {"model.moe": always(True)},
@@ -247,8 +257,13 @@ MODEL = (
     ),
     *sets({"model.moe": always(False)}, r"dense"),
     *sets(
+        {"model.experts": whole("v"), "model.top_k": whole("k")},
+        rf"{whole_in('v')}[\s-]*(?:routed\s+)?experts?[\s,(]*(?:with\s+)?{whole_in('k')}\s+(?:active|activated|per\s+token)(?:\s+experts?)?\)?",
+    ),
+    *sets(
         {"model.mtp_layers": whole("v")},
         rf"mtp(?:[\s_-]*(?:heads?|layers?|depth|modules?))?{BE}\s*{whole_in('v')}",
+        rf"{whole_in('v')}\s+mtp(?:[\s_-]*(?:heads?|layers?|modules?))?",
     ),
     *sets(
         {"model.layers": whole("v")},
@@ -333,6 +348,7 @@ MODEL = (
             r"|contexts?|vocab|windows?|seq|long))"
         ),
         rf"(?:tokens|token (?:count|budget)){BE}\s*{number_in('v')}",
+        rf"(?:another\s+)?{number_in('v')}\s+(?:more|further|additional|extra)\s+(?:tokens|toks?)",
         r"(?:another|further|additional)\s+(?P<v>\d+(?:\.\d+)?)\s?(?P<v_s>b|bn|t|billion|trillion)(?:\s+(?:tokens|toks?))?(?!\s*(?:param|model|dense|moe))",
     ),
     *sets(
@@ -345,6 +361,7 @@ MODEL = (
     *sets(
         {"steps": rest("v", "w"), "begun": always(True)},
         rf"{_SO_FAR}step\s+{number_in('v')}(?:\s*steps)?\s*(?:/|(?:out\s+)?of(?:\s+(?:the|our))?(?:\s+total)?)\s*{number_in('w')}(?:\s+steps)?",
+        rf"{_SO_FAR}{number_in('v')}(?:\s*steps)?\s*(?:out\s+)?of(?:\s+(?:the|our))?(?:\s+total)?\s*{number_in('w')}\s+steps",
         why="the rest of a run that has begun",
     ),
     *sets(
@@ -384,6 +401,7 @@ MODEL = (
     *sets(
         {"example_tokens": sequence_of("w")},
         rf"(?:avg\.?|average|mean)\s+(?:of\s+|length\s+(?:of\s+)?|len\s+)?{whole_in('w')}[\s-]*tok(?:en)?s?(?:\s+(?:each|per\s+\w+))?",
+        rf"{whole_in('w')}[\s-]*tok(?:en)?s?\s+(?:on\s+average|avg|average)(?:\s+per\s+\w+)?",
     ),
     *sets(
         {"examples": amount}, rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}(?!\s+(?:per|/))"
@@ -418,20 +436,31 @@ MODEL = (
         r"|lease|contract|fleet|training|run)\b)",
     ),
     *sets(
+        {"job.tokens": always(1e9)},
+        r"(?:per|for\s+each|a)\s+billion\s+tokens",
+        why="what one takes",
+    ),
+    *sets(
         {"job.seq_len": sequence},
         rf"{CONTEXT}s?{BE}\s*(?:{MOST}\s*)?{whole_in('v')}(?:[\s-]*tokens?)?",
         rf"(?:{MOST}\s*)?{whole_in('v')}[\s-]*(?:tokens?[\s-]+)?{CONTEXT}s?",
+        rf"{whole_in('v')}[\s-]*tokens?\s+of\s+{CONTEXT}",
         rf"(?:cut-?off(?:[\s_-]?len(?:gth)?)?|truncat(?:ed?|ing|ion)(?:[\s_-]?len(?:gth)?)?|(?:model[\s_-])?max(?:imum)?[\s_-]length|(?:(?<![a-z]\s)|(?<=with\s)|(?<=and\s))length"
         rf"|max[\s_-]len){BE}\s*(?:{MOST}\s*)?{whole_in('v')}(?:[\s-]*tokens?)?",
         (
             rf"{_DOCUMENT}\s*(?:are|of|with|that are|reach|go"
             rf"|run)?\s*(?:{MOST}\s*)?{whole_in('v')}[\s-]*(?:tokens?(?:\s+long)?)?"
         ),
+        (
+            rf"{MOST}\s*{whole_in('v')}[\s-]*tokens?\s*(?:per|/|a|in (?:a|each))\s*(?:sequence"
+            r"|document|sample|example)"
+        ),
         rf"{whole_in('v')}[\s-]*tokens?[\s-]+(?:long\s+)?{_DOCUMENT}",
         (
             rf"{whole_in('v')}[\s-]*tokens?\s*(?:per|/)\s*(?:sequence|document|sample"
             r"|example)"
         ),
+        rf"pack(?:ing|ed)\s+(?:to|at|into|length)\s+{whole_in('v')}(?:[\s-]*tokens?)?",
         r"(?P<v>\d{1,3})(?P<v_s>k)[\s-]+pack(?:ing|ed)",
         why="K after a power of two is 1,024 here",
     ),
@@ -439,6 +468,7 @@ MODEL = (
         {"job.document_tokens": sequence},
         rf"(?:avg\.?|average|mean|typical|median)\s+{_DOCUMENT}(?:[\s-]+(?:length|len|size))?{BE}\s*{whole_in('v')}"
         r"(?:[\s-]*tokens?)?",
+        rf"{_DOCUMENT}\s+(?:of|are|with)\s+{whole_in('v')}\s*tokens?\s+(?:on\s+average|in\s+the\s+mean)",
         why="the mean length of a document",
     ),
     *sets(
@@ -488,7 +518,9 @@ MODEL = (
             rf"|samples))?{PER_DEVICE}"
         ),
         rf"{whole_in('v')}[\s-]*(?:sequences?|seqs?|samples?|examples?){PER_DEVICE}",
+        rf"(?:batch(?:\s+size)?|bsz?){BE}\s*{whole_in('v')}(?=\s*[x×*]\s*\d+\s*(?:gpus?|devices?|{ACCELERATOR}))",
         rf"micro{BE}\s*{whole_in('v')}",
+        r"per[\s-](?:device|gpu)\s+(?P<v>\d{1,2})(?P<v_s>)(?=\s*(?:[,.;]|$))",
         rf"(?:per|on\s+each|on\s+every)\s+(?:gpu|device|card|rank|chip)\s+{whole_in('v')}\s*(?:sequences?|seqs?|samples?)",
         rf"(?:batch(?:\s+size)?|bs){PER_DEVICE}{BE}\s*{whole_in('v')}",
         why="a batch of each device is the micro-batch",
@@ -569,6 +601,7 @@ MODEL = (
     *sets(
         {"plan.tp": whole("v")},
         rf"model[\s_-]+parallel(?:ism)?(?:[\s_-]*(?:size|degree|ways?))?{BE}\s*(?P<v>\d+)",
+        r"(?P<v>\d+)[\s-]*way\s+model(?:[\s-]+parallel(?:ism)?)?",
         r"(?<![a-z_])mp(?:[\s_-]*size)?\s*[=:]?\s*(?P<v>\d+)",
         why="model parallelism is read as tensor parallelism",
     ),
@@ -576,6 +609,14 @@ MODEL = (
         {"plan.moe_dispatcher": word},
         r"(?:(?:with|using)\s+)?(?P<v>deepep|hybridep|uccl)(?:\s+(?:dispatch(?:er|ing)?|backend))?",
         r"(?P<v>allgather|alltoall)\s+(?:token\s+)?dispatch(?:er|ing)?",
+    ),
+    *sets(
+        {"plan.moe_dispatcher": always("alltoall")},
+        r"all-to-all\s+(?:token\s+)?dispatch(?:er|ing)?",
+    ),
+    *sets(
+        {"plan.moe_dispatcher": always("allgather")},
+        r"all-gather\s+(?:token\s+)?dispatch(?:er|ing)?",
     ),
     *sets({"plan.cp_type": always("ring")}, r"ring[\s-]+(?:flash[\s-]+)?attention"),
     *sets(
@@ -590,6 +631,18 @@ MODEL = (
         rf"(?:vpp|virtual\s+(?:pipeline|stages|chunks)(?:\s+(?:size|degree))?){BE}\s*(?P<v>\d+)",
         r"(?P<v>\d+)\s+(?:virtual\s+|model\s+)?chunks(?:\s+(?:per|a)\s+(?:rank|stage|device|gpu))?",
         r"(?P<v>\d+)\s+(?:virtual|model)\s+stages(?:\s+per\s+(?:rank|stage|device))?",
+    ),
+    *sets(
+        {"plan.pp": always(1)},
+        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:pp|pipeline(?:[\s-]+parallel(?:i[sz]m)?)?)",
+    ),
+    *sets(
+        {"plan.tp": always(1)},
+        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:tp|tensor[\s-]+parallel(?:i[sz]m)?)",
+    ),
+    *sets(
+        {"plan.cp": always(1)},
+        r"(?:no|without|avoid(?:ing)?|skip)\s+(?:cp|context[\s-]+parallel(?:i[sz]m)?)",
     ),
     *sets({"plan.schedule": word}, r"(?P<v>1f1b|gpipe|dualpipe)(?:\s+(?:schedule|pipeline))?"),
     *sets(
@@ -616,7 +669,9 @@ MODEL = (
             r"|weights)(?:\s+and\s+(?:the\s+)?optimi[sz]er)?(?:\s+to\s+(?:the\s+)?(?:cpu"
             r"|host))?"
         ),
+        r"zero[\s-]?infinity",
     ),
+    *sets({"plan.offload": always("none")}, r"(?:no|without)\s+(?:cpu\s+)?off-?load(?:ing)?"),
     *sets(
         {"plan.compile": always(True)},
         r"(?:(?:with|using)\s+)?torch[\s._]*compile(?:\s+(?:on|enabled))?(?!\s+(?:off|disabled))",

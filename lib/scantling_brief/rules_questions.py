@@ -166,6 +166,7 @@ QUESTIONS = (
             rf"(?:is|are|does|do)\s+(?:that|this|it|these|those)\s+(?:(?:sound|look|seem)s?\s+)?{_JUDGED}"
         ),
         rf"{_JUDGED}(?=\s*\?)",
+        rf"(?:is|are)\s+{_OUR}(?=\d[\d.,]*\s*k?\s*(?:tok|tflop|s\b|sec)[^?]*\b{_JUDGED}\b)",
         rf"{_JUDGED}(?=\s+for\s+(?:an?\s+)?\d+(?:\.\d+)?[bm]\b[^?]*\?)",
         r"what\s+(?:should|could|would)\s+(?:it|that|this|the\s+mfu|mfu)\s+be",
         r"how\s+far\s+(?:away\s+)?(?:from|off|below)\s+(?:good|normal|optimal|ideal|typical|the\s+(?:best|optimum|norm))(?:\s+(?:is|are)\s+(?:that|this|it|we))?",
@@ -203,7 +204,9 @@ QUESTIONS = (
             r"(?:how\s+much|what\s+amount\s+of)\s+(?:training\s+)?data(?:\s+(?:do"
             r"|should)\s+(?:i|we)\s+(?:need|use))?"
         ),
+        rf"{OPTIMAL}\s+(?:number\s+of\s+|amount\s+of\s+)?(?:tokens|token\s+count|data)",
         r"scaling\s+laws?",
+        r"(?:enough|sufficient|too\s+(?:few|little|many|much))\s+(?:tokens|data)",
     ),
     *topic(
         Topic.SCALING,
@@ -322,10 +325,19 @@ QUESTIONS = (
             rf"|number\s+of\s+|of\s+)*{_NOUN}(?:\s+(?:bandwidth|speed))?"
         ),
         (
+            rf"{_IF}\s+(?:the\s+)?{_NOUN}\s+(?:fail\w*\s+)?(?P<how>twice\s+as\s+(?:often|many"
+            r"|much|fast)|half\s+as\s+(?:fast|many|much))"
+        ),
+        (
+            rf"{_IF}\s+(?:the\s+|our\s+)?(?P<what>nodes?|gpus?|failures?)\s+fail\s+(?P<how>twic"
+            r"e|more|half)(?:\s+as)?(?:\s+often)?"
+        ),
+        (
             rf"(?:{_IF}\s+(?:we\s+had\s+|with\s+)?)?(?P<how>half|twice"
             rf"|double)\s+(?:of\s+)?(?:the\s+)?{_NOUN}(?:\s+(?:bandwidth|speed))?"
         ),
         rf"{_IF}\s+{_VERBS}{_SHARE}\s*(?:of\s+)?(?:the\s+|our\s+|my\s+|all\s+)*{_NOUN}(?:\s+(?:bandwidth|speed))?",
+        rf"{_IF}\s+{_VERBS}{_NOUN}(?:\s+(?:bandwidth|speed|rate|count))?\s+{_VERBS}{_SHARE}(?!\s*(?:mfu|of\s+peak))",
         rf"{_IF}\s+{_VERBS}{_NOUN}\s+(?:is\s+|are\s+)?(?:cut\s+)?in\s+(?P<how>half)",
         _IF,
         fields={
@@ -395,9 +407,13 @@ QUESTIONS = (
             rf"|we))?)?(?:\s+(?:save|{CHECKPOINT}|take|write))*"
         ),
         r"(?:mtbf|mean\s+time\s+(?:between|to)\s+failures?)(?!\s*(?:of|is|=|:)?\s*\d[\d.]*[\s-]*(?:s|m|min\w*|h|hours?|hrs?|days?|weeks?)\b)(?:\s+of)?",
+        rf"how\s+much\s+(?:time\s+)?(?:do|does|will|would)\s+(?:the\s+|our\s+)?(?={CHECKPOINT})",
+        r"(?:expected\s+|number\s+of\s+)*(?:failures|interruptions|restarts|crashes)\s+(?:per|a|each|/)\s*(?:day|week|month|run)(?=\s*\?)",
         r"(?:spares?|spare\s+(?:nodes|gpus|machines|capacity))(?=\s*\?|\s+for\b)",
         rf"(?:do|does|should|would|will)\s+(?:{_WE}|it)\s+need\s+(?:any\s+|hot\s+|cold\s+)*spares?(?:\s+(?:nodes|gpus|machines))?",
+        r"how\s+often\s+(?:will|does|do|would|should)\s+(?:it|this|that|the\s+\w+|we)\s+(?:crash|fail|break|stop|restart)",
         rf"{CHECKPOINT}\s+(?:is|are|of|takes?)\s+how\s+(?:many\s+[gt]i?b|big|large)(?:\s+(?:with|including)\s+(?:the\s+)?optimi[sz]er(?:\s+states?)?)?",
+        rf"how\s+many\s+[gt]i?b\s+(?:is|are|does|do|for|of)\s+(?:an?\s+|the\s+|one\s+|each\s+|our\s+)*{CHECKPOINT}(?:\s+(?:take|need|have))?",
         rf"{CHECKPOINT}\s+sizes?(?:\s+and\s+(?:save|write)\s+times?)?|(?:save|saving|write)\s+times?",
         r"how\s+much\s+(?:time|compute|work|goodput|progress|uptime)\s+(?:do|will|would|could|did|is)\s+(?:(?:i|we)\s+)?(?:wasted?|loo?se|lost)"
         r"(?:\s+(?:per|at\s+(?:a|each)|with\s+each)\s+(?:failure|crash|restart|interruption))?",
@@ -441,6 +457,8 @@ QUESTIONS = (
         ),
         r"how\s+(?:sensitive|robust|fragile)\s+(?:is|are|would)(?:\s+(?:the|our|my|this|that|it))?(?:\s+(?:cost|bill|price|time|duration|schedule|finish|date"
         r"|plan|run|estimate|result|days|budget|mfu|of)\b)*",
+        r"(?:sensitive|robust)\s+(?:is|are|to|against)(?:\s+(?:the|our|my|this|that|it))?(?:\s+(?:failure|failures|failure\s+rate|price|network|batch))?",
+        r"(?:what|which)\s+(?:inputs?|assumptions?|parameters?|factors?|knobs?)\s+(?:matters?|moves?|drives?|hurts?)(?:\s+(?:the\s+)?(?:most|more|cost|time|result))*",
     ),
     *topic(
         Topic.PLAN,
@@ -465,6 +483,7 @@ QUESTIONS = (
         Topic.PLAN,
         rf"(?:what|which)\s+{_AXIS}(?=\s*(?:[?.,;]|$)|\s+(?:should|do|is|to|would)\b)(?:\s+(?:should|do|is|to|would)(?:\s+(?:i|we|best|use|be|pick))*)?",
         rf"how\s+to\s+(?:set|choose|pick|configure|select)\s+(?:the\s+)?{_AXIS}(?:\s*[/,]\s*{_AXIS})*",
+        rf"(?:what|which)\s+(?:mbs|micro[\s-]?batch|ga|grad(?:ient)?\s+accum\w*|{_AXIS})(?:\s*[/,]\s*(?:mbs|ga|{_AXIS}))+",
         rf"(?:is|are|would|does)\s+{_AXIS}(?:\s+across\s+(?:the\s+)?nodes)?(?:\s+(?:be|ever|really|an?|any))*\s+"
         r"(?:good|bad|sensible|okay|ok|wise|make\s+sense|needed|necessary)(?:\s+idea)?",
         r"recommend(?:ed)?\s+(?:an?\s+|the\s+)?(?:parallelism|plan|layout|config\w*|sharding|parallel\s+\w+)",
@@ -475,7 +494,11 @@ QUESTIONS = (
         rf"(?:(?:should|shall)\s+(?:i|we)\s+(?:use|pick|go\s+(?:for|with))\s+)?(?!{_SHARDED}\s+(?:or|vs\.?|versus)\s+{_SHARDED}){_AXIS}(?:\s+across\s+nodes)?\s+(?:or|vs\.?|versus)"
         rf"\s+{_AXIS}(?!\s*[=\d])",
     ),
-    *topic(Topic.PRICE, r"(?:hourly|gpu)\s+(?:price|rate)s?"),
+    *topic(
+        Topic.PRICE,
+        r"(?:what(?:'?s|\s+is)\s+the\s+)?(?:price|rate|rent)\s+(?:of|for)\s+(?:an?\s+)?(?:gpu|device|hour)[\s-]*hours?",
+        r"(?:hourly|gpu)\s+(?:price|rate)s?",
+    ),
     *topic(
         Topic.KIT,
         (
@@ -505,6 +528,10 @@ QUESTIONS = (
         r"(?:the\s+)?(?:co2|carbon|emissions?)(?:\s+(?:footprint|emissions?))?",
         rf"how\s+many\s+tokens\s+(?:do|can|could|will|would)\s+{_WE}\s+(?:get|process|see|push|manage|fit|afford|buy|pay\s+for"
         r"|finish|crunch|burn|squeeze)(?:\s+(?:through|in|done|out))*",
+        r"what\s+(?:would|will|does|is|do)\s+(?:(?:it|this|that|the)\s+)?(?:total\s+)?costs?",
+        r"how\s+(?:much|many)\s+costs?",
+        r"what(?:'?s|\s+is)\s+the\s+(?:total\s+|training\s+|expected\s+)*"
+        r"(?:cost|price|bill|eta|time|duration|time-?line|run\s?time|wall[\s-]?clock(?:\s+time)?)",
         (
             r"how\s+(?:long|much|fast|slow|expensive)(?:\s+(?:time|money|days|hours|memory|vram"
             r"|power|energy|electricity|compute))?(?:\s+(?:per|a)\s+(?:gpu"
@@ -516,6 +543,19 @@ QUESTIONS = (
         (
             r"how\s+many\s+(?:(?:de|of)\s+)?(?:days|weeks|hours|months|dollars)(?:\s+(?:will|would|does"
             r"|do)\s+(?:it|this|that|we|i))?(?:\s+(?:take|cost|need))?"
+        ),
+        (
+            r"(?:what|which)\s+(?:mfu|throughput|speed|step\s+time|tokens/s"
+            r"|performance)(?:\s+(?:should|can|could|do|will|would|to)(?:\s+(?:i|we|it|expect"
+            r"|get|see|reach))*)?"
+        ),
+        (
+            r"what(?:'?s|\s+is)\s+the\s+(?:expected\s+)?(?:mfu|throughput|step\s+time"
+            r"|memory(?:\s+use|\s+usage|\s+footprint)?)"
+        ),
+        (
+            r"(?:does|do|will|would|can|could)\s+(?:it|this|that|they|the\s+model)\s+(?:fit"
+            r"|work|run)(?:\s+(?:in|into|on)\s+memory)?"
         ),
         (
             r"(?:is\s+(?:it|this|that)\s+)?(?:(?:im)?possible|(?:in)?feasible|doable"
@@ -542,7 +582,9 @@ QUESTIONS = (
         r"(?:what|which)\s+(?:share|fraction|part|percentage|percent)\s+of\s+(?:the\s+|our\s+)?(?:total\s+)?(?:cost|bill|price|budget)s?",
         r"\$+(?=\s*(?:$|[;,?.&/]|and\b))",
         _RESULT,
-        rf"what(?:'?s|\s+(?:would|will|does|is|do))\s+(?:(?:it|this|that|the)\s+)?{_RESULT}",
+        rf"(?:what(?:'?s|\s+(?:is|are|was|were|would|will|does|do)(?:\s+be)?)|tell\s+me|give\s+me|estimate)\s+(?:(?:it|this|that|the|my|our|its)\s+)?{_RESULT}",
+        rf"(?:what|which)\s+{_RESULT}(?:\s+(?:should|can|could|do|will|would|to)(?:\s+(?:i|we|it|expect|get|see|reach))*)?",
+        rf"how\s+(?:much|many|high|big|large|long)\s+(?:is|are|would\s+be|will\s+be)\s+(?:the\s+|my\s+|our\s+|its\s+)?{_RESULT}",
         r"what\s+(?:can|could|should|do)\s+(?:i|we)\s+expect(?:\s+(?:from|of|with|on))?",
         r"fits?(?=\s+(?:on|in|into|for|with|without|at)\b|\s*[?.,!]|\s*$)",
     ),

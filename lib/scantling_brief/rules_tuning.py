@@ -93,6 +93,10 @@ TUNING = (
         {"job.rollout.lag": whole("v")},
         r"(?:lag|staleness|(?:max\s+)?off-?policy(?:ness)?)\s*(?:of\s+|=|:)?\s*(?P<v>\d{1,2})(?P<v_s>)(?:\s+steps?)?",
     ),
+    *sets(
+        {"job.rollout.samples": whole("v")},
+        rf"(?:per|each|every)\s+prompt\s+{whole_in('v')}\s+{_SAMPLES}",
+    ),
     *sets({"job.rollout.colocated": always(True)}, r"co-?located(?:\s+(?:engine|roll-?outs?))?"),
     *sets({"group": whole("v")}, rf"n\s*=\s*{whole_in('v')}"),
     *sets(
