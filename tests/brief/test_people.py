@@ -17,6 +17,7 @@ COLLEAGUES = rows("colleagues.yaml")
 OFFICES = rows("offices.yaml")
 BUYERS = rows("buyers.yaml")
 INBOXES = rows("inboxes.yaml")
+ORDINARY = rows("ordinary.yaml")
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,9 @@ def test_most_lines_are_right_and_hardly_any_is_wrong(lines):
     counts = Counter(score(row).kind for row in lines)
     assert counts["right"] >= 0.8 * len(lines)
     assert counts["wrong"] <= 0.03 * len(lines)
+
+
+@pytest.mark.parametrize("row", ORDINARY, ids=lambda row: row["said"][:40])
+def test_ordinary_words_are_read(row):
+    result = score(row)
+    assert result.kind == "right", result.why
