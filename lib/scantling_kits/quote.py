@@ -2,8 +2,8 @@
 lines, Kubernetes names, comments."""
 
 import shlex
-from ast import literal_eval
 from json import dumps
+from math import isfinite
 from re import sub
 from typing import Any
 
@@ -30,10 +30,21 @@ def hydra(value: Any) -> str:
 
 def py(value: Any) -> str:
     """A Python literal in ASCII, which reads back as the value."""
-    text = ascii(value)
-    if literal_eval(text) != value:
-        raise ValueError(f"{text} does not read back")
-    return text
+    if not _literal(value):
+        raise ValueError(f"{value!r} is no literal")
+    return ascii(value)
+
+
+def _literal(value: Any) -> bool:
+    """Whether Python writes a value as it reads it: text, finite numbers, truth values, None, and
+    lists, tuples and mappings of them."""
+    if isinstance(value, dict):
+        return all(_literal(part) for pair in value.items() for part in pair)
+    if isinstance(value, (list, tuple)):
+        return all(map(_literal, value))
+    if type(value) is float:
+        return isfinite(value)
+    return type(value) in (str, bool, int, type(None))
 
 
 def comment(value: Any, width: int = 160) -> str:

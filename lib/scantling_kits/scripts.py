@@ -27,7 +27,7 @@ ALWAYS = 1000  # requeues of a run without an end
 DATA_SETTINGS = ("DATA", "TOKENIZER", "MOCK_DATA", "INIT")
 PREFLIGHT_SETTINGS = (
     *("PREFLIGHT", "DCGM_LEVEL", "NODE_GBYTES_PER_S", "ALL_GBYTES_PER_S", "CARDS", "CARD_GBITS"),
-    *("ROOM_GB", "SUM_S", "NCCL_TESTS"),
+    *("ROOM_GB", "SUM_S"),
 )
 TRAINER_SETTINGS = (  # of templates/trainer.py
     *("STEPS", "SAVE_STEPS", "SEED", "LR", "SKIP", "TRACKER", "WANDB_PROJECT"),
@@ -217,7 +217,7 @@ def settings(launch: LaunchPlan) -> list[str]:
     if launch.framework.has_trainer:
         out += TRAINER_SETTINGS
     if launch.gpu:
-        out += ["NCCL_DEBUG", *(variable.name for variable in site(launch))]
+        out += ["NCCL_TESTS", "NCCL_DEBUG", *(variable.name for variable in site(launch))]
     return [name for name in (*out, launch.framework.source) if name]
 
 
