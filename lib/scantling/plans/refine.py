@@ -121,17 +121,22 @@ def repeating_most(
 def kinds(search: Search, most: int) -> Array:
     """Rows of the best plan of each set of degrees without those of experts, best first, no slower
     than SLOWER times the best of all, at most half of `most`; then a quarter that are the best of
-    all; then the best with each part of the state away from the device; then those of each set
-    with the ranks of experts; then the best of all others."""
+    all; then an eighth that would be faster and are least short of room; then the best with each
+    part of the state away from the device; then those of each set with the ranks of experts; then
+    the best of all others."""
     rows = search.order[:LOOKED_AT]
     rows = rows[search.step_s[rows] <= SLOWER * search.step_s[rows[0]]]
+    short = search.order[~search.roomy[search.order]]
+    short = short[search.step_s[short] < search.step_s[rows[0]]]
+    short = short[np.argsort(search.total_bytes[short])][: most // 8]
     degrees = np.stack([search.column(name)[rows] for name in ("tp", "cp", "pp", "ep")])
     of_degrees = first_of_each(degrees[:3])[: most // 2]
     of_offload = first_of_each(search.column("offload")[rows][None] + 1)
     best = np.arange(len(rows))
-    in_turn = (of_degrees, best[: most // 4], of_offload, first_of_each(degrees)[:most], best)
+    others = np.concatenate((of_offload, first_of_each(degrees)[:most], best))
+    in_turn = (rows[of_degrees], rows[: most // 4], short, rows[others])
     taken, at = np.unique(np.concatenate(in_turn), return_index=True)
-    chosen: Array = rows[taken[np.argsort(at)][:most]]
+    chosen: Array = taken[np.argsort(at)][:most]
     return chosen
 
 
