@@ -266,6 +266,12 @@ def usual_batch_tokens(params: float) -> float:
     return SMALL_BATCH_TOKENS if params < LARGE_PARAMS else LARGE_BATCH_TOKENS
 
 
+def usual_batch(params: float) -> str:
+    """`usual_batch_tokens` in words."""
+    size = "4M tokens in a step below" if params < LARGE_PARAMS else "16M tokens in a step from"
+    return f"{size} 100B parameters"
+
+
 def default_batch(params: float, seq_len: int, nodes: int) -> int:
     """Sequences in one step when the design gives none.
 
@@ -337,8 +343,7 @@ def _batch_in_sequences(new: Derived, seq_len: int, params: Params, cluster: Clu
     total = float(params.total)
     shares = cluster.shares
     nodes = max(1, cluster.devices // cluster.devices_per_node)
-    size = "4M tokens in a step below" if total < LARGE_PARAMS else "16M tokens in a step from"
-    why = f"{size} 100B parameters, in sequences that divide over the nodes ({nodes:,})"
+    why = f"{usual_batch(total)}, in sequences that divide over the nodes ({nodes:,})"
     usual = -(-default_batch(total, seq_len, nodes) // shares) * shares
     batch = new.take("global_batch", usual, why)
     if batch % shares:

@@ -19,10 +19,11 @@ import numpy as np
 from ..base.columns import Array
 from ..base.errors import DesignError
 from ..base.records import Assumed, take
+from ..base.show import percent
 from ..catalogue.load import of_rows
 from ..catalogue.models.shape import Params
 from ..design.design import Design
-from ..design.phases import NEAR_BATCH, NEAR_USUAL, usual_batch_tokens
+from ..design.phases import NEAR_BATCH, NEAR_USUAL, usual_batch, usual_batch_tokens
 from ..design.resolve import resolve
 from ..design.resolved import Resolved
 from ..design.schema import PhaseSpec
@@ -46,6 +47,7 @@ class Aim(NamedTuple):
 
     sequences: float
     near: float
+    says: str = ""  # what asks for them
 
     def within(self, batch: Array) -> Array:
         """Where a batch is near enough. bool"""
@@ -57,24 +59,29 @@ def aim_of(spec: PhaseSpec, seq_len: int, params: Params) -> Aim:
     if spec.global_batch is not None:
         return Aim(spec.global_batch, NEAR_USUAL)
     if spec.global_batch_tokens is not None:
-        return Aim(spec.global_batch_tokens / seq_len, NEAR_BATCH)
-    return Aim(usual_batch_tokens(float(params.total)) / seq_len, NEAR_USUAL)
+        tokens = spec.global_batch_tokens
+        return Aim(tokens / seq_len, NEAR_BATCH, f"about {tokens:,.0f} tokens")
+    total = float(params.total)
+    return Aim(usual_batch_tokens(total) / seq_len, NEAR_USUAL, usual_batch(total))
 
 
 def with_batches(resolved: Resolved) -> Resolved:
     """A resolved design with the batches of the phases that do not state theirs in sequences."""
-    job = resolved.design.job
-    sections = [f"job.phases.{i}" for i in range(len(job.phases or ()))] or ["job"]
-    fields = [f"{section}.global_batch" for section in sections]
+    stretches = resolved.design.job.phases
+    sections = [f"job.phases.{i}" for i in range(len(stretches or ()))] or ["job"]
+    specs: Sequence[PhaseSpec] = stretches or [resolved.design.job]
     rows = {row.field: row for row in resolved.assumed}
-    if not any(field in rows for field in fields):
+    if not any(f"{section}.global_batch" in rows for section in sections):
         return resolved
+    best = suited(resolved.design.of_a_step())
     phases = []
-    for field, phase, batch in zip(fields, resolved.phases, suited(resolved.design.of_a_step())):
+    for section, spec, phase, batch in zip(sections, specs, resolved.phases, best):
+        field = f"{section}.global_batch"
         if field in rows and batch != phase.global_batch:
+            aim = aim_of(spec, phase.seq_len, resolved.params)
             why = (
-                f"near {rows[field].why}; of those the number whose best plan takes least time a "
-                f"token on {resolved.cluster.devices:,} devices"
+                f"{aim.says}; of the numbers of sequences within {percent(aim.near)} the one whose "
+                f"best plan takes least time a token on {resolved.cluster.devices:,} devices"
             )
             rows[field] = Assumed(field, batch, why)
             phase = replace(phase, global_batch=batch)
