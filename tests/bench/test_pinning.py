@@ -43,7 +43,7 @@ LONG = (
 ON_A10G = (
     "model: {moe: true, size: 15.8e9}\n"
     "cluster: {accelerator: a10g, devices: 28928, devices_per_node: 4, oversubscription: 7}\n"
-    "job: {seq_len: 8192, precision: fp16}"
+    "job: {seq_len: 8192, global_batch: 512, precision: fp16}"
 )
 SEVEN = (
     "model: qwen3-0.6b\ncluster: {accelerator: gh200-96, devices: 176,"

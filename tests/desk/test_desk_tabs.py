@@ -127,6 +127,8 @@ def test_numbers_without_a_formula_are_few_and_are_no_results(desk):
     }
     for title in TITLES:
         for table in widgets(opened(desk, title).root, Table):
+            if table.label == "What each input moves, in figures":  # of other designs
+                continue
             for row in table.rows[:2]:
                 for column, cell in zip(table.columns, row):
                     if (

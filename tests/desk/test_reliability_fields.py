@@ -26,6 +26,8 @@ NEEDS = {
     "reliability.lemons.share": {"reliability.lemons.factor": 10},
     "reliability.lemons.factor": {"reliability.lemons.share": 0.02},
     "reliability.causes.storage": {"reliability.causes.storage.per_1000_node_days": 0.5},
+    # so many nodes as are chosen where repairs may take a day are never all away
+    "reliability.causes.gpu.repair_s": {"reliability.spares": 1},
 }
 # no headline reads these: how many copies there are, a tier farther than a failure reaches
 KEPT = ("checkpoint.keep_", "checkpoint.tiers.l3")

@@ -622,12 +622,15 @@ def test_waiting_by_spares_falls_and_is_what_the_badput_says():
     design = Design.read(example()).change({"reliability.recovery": "in-place"})
     endurance = scantling.assess(design).endurance
     table = waiting(endurance)
-    assert table["shortage"] == sorted(table["shortage"], reverse=True)
-    assert table["shortage"][int(endurance.spares)] == pytest.approx(
-        endurance.badput["spare shortage"], rel=0.1
-    )
+    assert table["repair_s"] == pytest.approx([14_400, 86_400])  # assumed: 4 h, and a day that may come
+    own, slow = table["shortage"]
+    assert own == sorted(own, reverse=True) and all(a <= b for a, b in zip(own, slow))
+    assert own[int(endurance.spares)] == pytest.approx(endurance.badput["spare shortage"], rel=0.1)
     load = (
         0.9 * float(endurance.repair_s) / float(endurance.mtbf_s)
     )  # nearly every failure takes a node out
-    assert table["wait_chance"][2] == pytest.approx(float(erlang_b(2, load)), rel=0.25)
-    assert table["wait_chance"][0] == 1.0
+    chances = table["wait_chance"][0]
+    assert chances[2] == pytest.approx(float(erlang_b(2, load)), rel=0.25)
+    assert chances[0] == 1.0
+    stated = scantling.assess(design.change({"reliability.repair_s": 14_400})).endurance
+    assert waiting(stated)["repair_s"] == pytest.approx([14_400])

@@ -96,6 +96,7 @@ class Endurance(Record):
     interval_set_by: str
     without_spares: str
     assumed: tuple[Assumed, ...]
+    slow_repair_s: Column  # that the spares were chosen for too; the repair's own where it is sure
     life: Life = field(repr=False)
     segments: Segments = field(repr=False)
 
@@ -425,6 +426,7 @@ class StandingBy(NamedTuple):
     recommended: Column  # nodes
     for_chance: dict[str, Column]  # nodes, by the chance that an eviction finds one
     domain_nodes: dict[str, Array]
+    repairs: list[tuple[float, Column]]  # chance and seconds of the repair times that may come
 
 
 def provisioned(inputs: Inputs, life: Life) -> StandingBy:
@@ -432,7 +434,8 @@ def provisioned(inputs: Inputs, life: Life) -> StandingBy:
     the `repairs` that may come."""
     nodes = inputs.nodes
     out = life.evictions_per_s / (1 + life.detect_s / life.mtbf_s)  # nodes a second
-    loads = [(chance, out * repair_s) for chance, repair_s in repairs(inputs.spec, life)]
+    may_come = repairs(inputs.spec, life)
+    loads = [(chance, out * repair_s) for chance, repair_s in may_come]
     most = min(int(nodes.max()) + 2, MOST_SPARES)
     segments = spares.segments(inputs.cluster, nodes)
     domains = domain_nodes(inputs.cluster, nodes, segments)
@@ -459,6 +462,7 @@ def provisioned(inputs: Inputs, life: Life) -> StandingBy:
             for chance in (0.9, 0.99, 0.999)
         },
         domain_nodes=domains,
+        repairs=may_come,
     )
 
 
@@ -575,6 +579,7 @@ def endurance(
         interval_set_by=saving.set_by,
         without_spares=without_spares(inputs.idle_nodes, inputs.recovery),
         assumed=tuple(inputs.assumed),
+        slow_repair_s=standing_by.repairs[-1][1],
         life=life,
     )
 
@@ -645,18 +650,26 @@ class Waiting(TypedDict):
     """What each number of spare nodes leaves of waiting for a repair."""
 
     spares: list[int]
-    shortage: list[float]  # share of the wall time that the job stands still, as in badput
-    wait_chance: list[float]  # chance that one eviction finds no spare
+    repair_s: list[float]  # each repair time that the spares were chosen for
+    shortage: list[list[float]]  # share of the wall time that the job stands still, as in badput
+    wait_chance: list[list[float]]  # chance that one eviction finds no spare
 
 
 def waiting(e: Endurance) -> Waiting:
     """What each number of spare nodes, from none to 12 or a few beyond those it has, leaves of
-    waiting for a repair."""
+    waiting, for each repair time that they were chosen for."""
     recommended = int(e.segments.covered(e.spares_recommended))
     losses = np.arange(min(max(12, int(e.life.spares) + 2, recommended + 4), 60) + 1)
-    load = e.evictions_per_s * e.repair_s / (1 + e.detect_s / e.mtbf_s)
+    out = e.evictions_per_s / (1 + e.detect_s / e.mtbf_s)  # nodes a second
+    times_s = sorted({float(e.repair_s), float(e.slow_repair_s)})
     return {
         "spares": np.asarray(e.segments.nodes(losses)).tolist(),
-        "shortage": spares.shortage(losses, e.evictions_per_s, e.repair_s, e.detect_s).tolist(),
-        "wait_chance": spares.wait_chance(losses, load).tolist(),
+        "repair_s": times_s,
+        "shortage": [
+            spares.shortage(losses, e.evictions_per_s, repair_s, e.detect_s).tolist()
+            for repair_s in times_s
+        ],
+        "wait_chance": [
+            spares.wait_chance(losses, out * repair_s).tolist() for repair_s in times_s
+        ],
     }

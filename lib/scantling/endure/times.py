@@ -6,6 +6,7 @@ import numpy as np
 
 from ..base.columns import Column
 from ..base.records import Assumed, get, value_or
+from ..base.units import DAY_S
 from ..design.cluster import Cluster
 from . import checkpoint
 from .failures import StopTimes
@@ -20,7 +21,7 @@ DETECT_S = 180.0
 REPAIR_S = 14_400.0
 # where a design does not say, a repair takes a day with this chance: two of three published times
 # are a day or more (catalogue R131, R169, R170), by the rule of succession (2 + 1) / (3 + 2)
-SLOW_REPAIR_S = 86_400.0
+SLOW_REPAIR_S = DAY_S
 SLOW_REPAIRS = 0.6
 
 

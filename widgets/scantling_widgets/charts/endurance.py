@@ -11,9 +11,11 @@ from scantling.base.show import seconds, share
 from scantling.verdict.result import figure
 
 from .altair_loader import alt
-from .figure import Data, Facts, Figure, Row, records, saying
+from .figure import Data, Facts, Figure, Row, saying
 from .palette import ACCENT, SECOND
 from .theme import NARROW, NARROW_LINES, PERCENT, layered, over, tip
+
+SEEN = 1e-7  # share of the wall time below which waiting is not drawn
 
 
 # ---------------------------------------------------------------- what is lost
@@ -186,19 +188,22 @@ def _spares_rows(figures: Facts, waiting: Mapping[str, Any] | None = None) -> Da
     """`waiting`: that of `scantling.endure.spares.waiting`."""
     if not waiting:
         return {"points": []}
-    keys = ("spares", "shortage", "wait_chance")
-    rows = records({key: waiting[key] for key in keys})
     points = [
         {
-            "spares": row["spares"],
-            "shortage": row["shortage"],
-            "says": f"{row['spares']} spare nodes: waiting {share(row['shortage'])} of the wall "
-            f"time; an eviction finds none with {share(row['wait_chance'])}",
+            "spares": n,
+            "repair": f"repairs of {seconds(repair_s)}",
+            "shortage": short,
+            "says": f"{n} spare nodes, repairs of {seconds(repair_s)}: waiting {share(short)} of "
+            f"the wall time; an eviction finds none with {share(none)}",
         }
-        for row in rows
+        for repair_s, shortages, chances in zip(
+            waiting["repair_s"], waiting["shortage"], waiting["wait_chance"]
+        )
+        for n, short, none in zip(waiting["spares"], shortages, chances)
+        if short > SEEN or n == 0
     ]
-    points = [point for point in points if point["shortage"] > 1e-7] or points[:1]
-    shortage = {point["spares"]: point["shortage"] for point in points}
+    shortage = {point["spares"]: point["shortage"] for point in points}  # of the slowest repairs
+    last = {point["repair"]: point for point in points}
     marked: dict[int, list[str]] = {}
     for spares, name in (
         (figure(figures, "spares"), "chosen"),
@@ -216,6 +221,11 @@ def _spares_rows(figures: Facts, waiting: Mapping[str, Any] | None = None) -> Da
                 "says": f"{n}: " + ",\n".join(names),
             }
             for n, names in marked.items()
+        ],
+        "names": [
+            {"spares": point["spares"], "shortage": point["shortage"], "says": repair}
+            for repair, point in last.items()
+            if len(last) > 1
         ],
     }
 
@@ -257,9 +267,11 @@ def _draw_spares(legend: bool) -> alt.LayerChart:
         return chart
 
     points, marks = over("points"), over("marks")
+    names = over("names").mark_text(align="right", dx=-7, dy=4, fontSize=11, style="ink-text")
     return layered(
-        points.mark_line(color=ACCENT, strokeWidth=1.6).encode(x, y, tip()),
+        points.mark_line(color=ACCENT, strokeWidth=1.6).encode(x, y, tip(), alt.Detail("repair:N")),
         points.mark_point(color=ACCENT, filled=True, opacity=1, size=26).encode(x, y, tip()),
+        names.encode(x, y, alt.Text("says:N")),
         marks.mark_point(color=SECOND, opacity=1, size=150, strokeWidth=2).encode(x, y),
         label("right", "right", "top", -8, 4),
         label("left", "left", "bottom", 9, -4),
