@@ -622,7 +622,7 @@ def test_waiting_by_spares_falls_and_is_what_the_badput_says():
     design = Design.read(example()).change({"reliability.recovery": "in-place"})
     endurance = scantling.assess(design).endurance
     table = waiting(endurance)
-    assert table["repair_s"] == pytest.approx([14_400, 86_400])  # assumed: 4 h, and a day that may come
+    assert table["repair_s"] == pytest.approx([14_400, 86_400])  # 4 h, and a day
     own, slow = table["shortage"]
     assert own == sorted(own, reverse=True) and all(a <= b for a, b in zip(own, slow))
     assert own[int(endurance.spares)] == pytest.approx(endurance.badput["spare shortage"], rel=0.1)
