@@ -267,7 +267,7 @@ def _draw_spares(legend: bool) -> alt.LayerChart:
         return chart
 
     points, marks = over("points"), over("marks")
-    names = over("names").mark_text(align="right", dx=-7, dy=4, fontSize=11, style="ink-text")
+    names = over("names").mark_text(align="right", dx=-22, dy=-3, fontSize=11, style="ink-text")
     return layered(
         points.mark_line(color=ACCENT, strokeWidth=1.6).encode(x, y, tip(), alt.Detail("repair:N")),
         points.mark_point(color=ACCENT, filled=True, opacity=1, size=26).encode(x, y, tip()),
