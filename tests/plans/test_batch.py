@@ -87,6 +87,21 @@ def test_each_phase_has_its_own():
 
 
 def test_an_aim_of_millions_of_sequences_stays_with_the_rule():
-    resolved = resolve(design(global_batch=3_000_001))
-    one = situation(resolved, resolved.main_phase)
-    assert best_batch(one, Aim(3_000_001, 0.125)) == 3_000_001
+    for sequences in (3_000_001, 10**13):
+        resolved = resolve(design(global_batch=1000))
+        one = situation(resolved, resolved.main_phase).with_batch(sequences)
+        assert best_batch(one, Aim(sequences, 0.125)) == sequences
+
+
+def test_phases_that_are_alike_are_searched_once(monkeypatch):
+    from scantling.plans import batch
+
+    asked = []
+    monkeypatch.setattr(batch, "best_batch", lambda one, aim: asked.append(aim) or 1)
+    phases = [{"tokens": 1e9 * (i + 1), "seq_len": 4096, "name": f"part {i}"} for i in range(50)]
+    many = Design(
+        model="llama-3.1-8b",
+        cluster={"accelerator": "h100", "devices": 24},
+        job={"phases": [*phases, {"tokens": 1e9, "seq_len": 8192}]},
+    )
+    assert len(batch.suited(many.of_a_step())) == 51 and len(asked) == 2

@@ -25,7 +25,7 @@ from ..catalogue.models.shape import Params
 from ..design.design import Design
 from ..design.phases import NEAR_BATCH, NEAR_USUAL, usual_batch, usual_batch_tokens
 from ..design.resolve import resolve
-from ..design.resolved import Resolved
+from ..design.resolved import Phase, Resolved
 from ..design.schema import PhaseSpec
 from ..physics.cases import devices
 from ..physics.gather import Situation, situation as situation_of
@@ -37,7 +37,7 @@ WORTH_A_BATCH = 0.02  # of the time of a token, from which another batch is take
 SHAPES = 400  # best plans of a search, whose shapes are given other numbers of replicas
 WIDTHS = np.linspace(0.8, 1.0, 128)  # shares of the replicas that the devices have room for
 TRIED = 5  # batches that are searched beside the rule's and the one with most divisors
-MOST_COUNTS = 10_000  # batches near the aim, beyond which one is as good as the next
+MOST_COUNTS = 5_000  # sequences to either side of the aim, beyond which one is as good as another
 SHAPE = ("tp", "cp", "pp", "vpp", "micro_batch", "ep", "etp", "sp", "cp_type")
 OF_SHAPE = [law for law in LAWS if law.reads <= {*SHAPE, "dp"}]
 
@@ -95,10 +95,17 @@ def suited(design: Design) -> tuple[int, ...]:
     """The batch of each phase that suits its plans best, near the one that it has."""
     resolved = resolve(design)
     specs: Sequence[PhaseSpec] = design.job.phases or [design.job]
-    return tuple(
-        best_batch(situation_of(resolved, phase), aim_of(spec, phase.seq_len, resolved.params))
-        for spec, phase in zip(specs, resolved.phases)
-    )
+    seen: list[tuple[Aim, Phase]] = []
+    found: list[int] = []
+    for spec, phase in zip(specs, resolved.phases):
+        aim = aim_of(spec, phase.seq_len, resolved.params)
+        own = (aim, replace(phase, tokens=None, name=""))
+        again = seen.index(own) if own in seen else None
+        seen.append(own)
+        found.append(
+            best_batch(situation_of(resolved, phase), aim) if again is None else found[again]
+        )
+    return tuple(found)
 
 
 def best_batch(situation: Situation, aim: Aim) -> int:
@@ -114,8 +121,10 @@ def best_batch(situation: Situation, aim: Aim) -> int:
     count = situation.resolved.cluster.devices
     if _power_of_two(own) and _power_of_two(count):
         return own  # degrees that are powers of two divide both
+    if aim.near * aim.sequences > MOST_COUNTS:
+        return own
     near = _near(situation, aim)
-    if not 0 < len(near) <= MOST_COUNTS:
+    if not len(near):
         return own
     searches = _searches(situation, [own])
     if own in searches and _uses_all(searches[own]):
