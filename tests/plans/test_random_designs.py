@@ -8,7 +8,7 @@ import pytest
 import random_designs
 
 # 212, 480 billion parameters on forty 16 GB devices, takes as long as the others together
-SAMPLE = [number for number in range(169, 236) if number != 212]
+SAMPLE = [*(number for number in range(169, 236) if number != 212), 314]  # 314 is at risk
 
 
 @cache
