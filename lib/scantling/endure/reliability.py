@@ -96,7 +96,8 @@ class Endurance(Record):
     interval_set_by: str
     without_spares: str
     assumed: tuple[Assumed, ...]
-    slow_repair_s: Column  # that the spares were chosen for too; the repair's own where it is sure
+    # that the spares were chosen for too; the repair's own where the design states it
+    slow_repair_s: Column = field(repr=False)
     life: Life = field(repr=False)
     segments: Segments = field(repr=False)
 
