@@ -5,6 +5,7 @@ import pytest
 from scantling import Design, assess
 from scantling.design.resolve import resolve
 from scantling.physics.gather import situation
+from scantling.plans import batch as batches
 from scantling.plans.batch import Aim, best_batch
 from scantling.plans.evaluate import find
 from scantling.plans.prepare import prepare
@@ -94,14 +95,12 @@ def test_an_aim_of_millions_of_sequences_stays_with_the_rule():
 
 
 def test_phases_that_are_alike_are_searched_once(monkeypatch):
-    from scantling.plans import batch
-
     asked = []
-    monkeypatch.setattr(batch, "best_batch", lambda one, aim: asked.append(aim) or 1)
+    monkeypatch.setattr(batches, "best_batch", lambda one, aim: asked.append(aim) or 1)
     phases = [{"tokens": 1e9 * (i + 1), "seq_len": 4096, "name": f"part {i}"} for i in range(50)]
     many = Design(
         model="llama-3.1-8b",
         cluster={"accelerator": "h100", "devices": 24},
         job={"phases": [*phases, {"tokens": 1e9, "seq_len": 8192}]},
     )
-    assert len(batch.suited(many.of_a_step())) == 51 and len(asked) == 2
+    assert len(batches.suited(many.of_a_step())) == 51 and len(asked) == 2
