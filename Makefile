@@ -2,7 +2,7 @@
 PYTHON ?= python3
 DESIGN ?= gallery/designs/llama-3.1-405b.yaml
 PYTEST ?=
-SHARE  ?=
+SHARE  ?= 0/1
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
@@ -11,7 +11,6 @@ LOWEST := .venv-lowest
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export OPENBLAS_NUM_THREADS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
-export SHARE
 # under CI pytest compares large sets whole: hours for one that differs
 NO_CI  := env -u CI -u BUILD_NUMBER
 
@@ -47,8 +46,8 @@ test: $(READY)        ## the tests but those marked slow, in a browser, or befor
 
 test-slow: $(READY)        ## those marked slow, then those in a browser, which need Chromium; two processes; SHARE=2/13 takes one of thirteen shares of them
 	@sh .ci/chromium; export CHROMIUM="$$(sh .ci/chromium --find)"; \
-	$(NO_CI) $(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not browser and not launch and not long" $(PYTEST) || [ $$? -eq 5 ] || exit 1; \
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m browser $(PYTEST) || [ $$? -eq 5 ]
+	$(NO_CI) $(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not browser and not launch and not long" --share $(SHARE) $(PYTEST) || [ $$? -eq 5 ] || exit 1; \
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m browser --share $(SHARE) $(PYTEST) || [ $$? -eq 5 ]
 
 test-long: $(READY)        ## the wide samples: closed form and Monte-Carlo of 1,000 fleets, 200 designs on every surface: five minutes
 	@$(BIN)/python -m pytest -m long $(PYTEST)

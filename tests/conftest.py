@@ -23,10 +23,15 @@ _left_out = pytest.StashKey[int]()
 _share_of = pytest.StashKey[tuple[int, int]]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """An option, not a word of the environment: a pytest that a test starts runs its own tests."""
+    parser.addoption("--share", default="0/1", help="One share of the test files: 2/13.")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    share = os.environ.get("SHARE") or "0/1"
+    share = config.getoption("--share")
     if not re.fullmatch(r"\d+/[1-9]\d*", share):
-        raise pytest.UsageError(f"SHARE: {share!r} is not k/n, as 2/13")
+        raise pytest.UsageError(f"--share: {share!r} is not k/n, as 2/13")
     config.stash[_share_of] = tuple(map(int, share.split("/")))
 
 
