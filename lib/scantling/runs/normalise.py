@@ -10,12 +10,14 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 import numpy as np
 
 from ..base.columns import Array
 from .run_table import Table, each, filled, is_blank, numbers, table_of_cells
 from .run_words import RULES, Text
+from .spellings import SPELT, spelt
 
 # columns of the published format whose words are read, and those that words of their own settle
 TEXT = (
@@ -37,6 +39,7 @@ TEXT = (
     "source_url",
     "effort",
     "moe_dispatcher",
+    "optimizer",
     "layer_split",
 )
 PLAN_COLUMNS = ("precision", "sharding", "recompute", "offload", "mlp", "attention")
@@ -54,30 +57,34 @@ def normalise(table: Table) -> Table:
     """The table with the columns of `settled`; what a row states there itself stands, blanks come
     from its words. Vocabulary columns are put into lower case and one spelling."""
     table = table.replace({name: table.text(name) for name in TEXT})
-    values = values_of(texts_of(table))
+    texts = texts_of(table)
+    values = values_of(texts)
     columns = {name: values.pop(name) for name in PLAN_COLUMNS}
+    columns |= {name: texts[name] for name in SPELT.intersection(TEXT).difference(PLAN_COLUMNS)}
     month = filled(numbers(values.pop("released_month")), 6.5)
     columns["released"] = numbers(values.pop("released")) + (month - 0.5) / 12
     columns |= {name: value if name in WORDS else numbers(value) for name, value in values.items()}
     for name in settled():
         if name not in table:
             continue
-        stated = table.text(name) if name in WORDS else table.numbers(name)
+        word = partial(spelt, name)
+        stated = each(table.text(name), object, word) if name in WORDS else table.numbers(name)
         columns[name] = np.where(is_blank(stated), columns[name], stated)
     return table.replace(columns)
 
 
 def texts_of(table: Table) -> dict[str, Array]:
     """The texts of every row in which words are sought, in lower case."""
-    texts = {name: each(table[name], object, lowered) for name in TEXT}
+    texts = {name: each(table[name], object, partial(cell_text, name)) for name in TEXT}
     texts[Text.OPTIONS] = texts["other_opts"] + " " + texts["recompute_as_printed"]
     texts[Text.WHEN] = texts["published"] + " " + texts["stack"] + " " + texts["other_opts"]
     return texts
 
 
-def lowered(cell: str) -> str:
-    """A text in lower case, without the space around it."""
-    return cell.strip().lower()
+def cell_text(column: str, cell: str) -> str:
+    """What a cell says: a word of the column's own where it has such, else its text in lower case
+    without the space around it."""
+    return spelt(column, cell) if column in SPELT else cell.strip().lower()
 
 
 def values_of(texts: Mapping[str, Array]) -> dict[str, Array]:

@@ -59,7 +59,7 @@ def table_of_text(source: str, path: Path) -> Table:
         raise ValueError(f"more than {_MOST_COLUMNS:,} columns")
     table = read_csv(rows, text_only=("id",), first=explained + 1)
     if "id" not in table:
-        raise ValueError(f"{path}: no column `id`; the format is that of the published-run tables")
+        raise ValueError(f"{path}: no column `id`; scantling predict --template writes a table")
     return checked(table, path.parent)
 
 

@@ -9,10 +9,7 @@ from typing import NamedTuple
 class Text(StrEnum):
     """A text of a row in which words are sought."""
 
-    PRECISION = "precision"
     PRECISION_AS_PRINTED = "precision_as_printed"
-    SHARDING = "sharding"
-    RECOMPUTE = "recompute"
     OFFLOAD = "offload"
     PUBLISHED = "published"
     SCALE_OUT_NETWORK = "scale_out_network"
@@ -65,19 +62,6 @@ def rule(
 
 
 RULES = (
-    rule("precision", "bf16", Text.PRECISION, "^bfloat16$", "names of one format"),
-    rule("precision", "fp16", Text.PRECISION, "^(float16|half)$", "names of one format"),
-    rule("precision", "nvfp4", Text.PRECISION, "^fp4$", "names of one format"),
-    rule("sharding", r"zero\1", Text.SHARDING, "^zero[-_ ]([123])$", "Rajbhandari et al. 2020"),
-    rule(
-        "sharding",
-        "zero3",
-        Text.SHARDING,
-        "^fsdp2?$",
-        "Zhao et al. 2023: FSDP shards what ZeRO-3 shards",
-    ),
-    rule("sharding", "none", Text.SHARDING, "^(ddp|no|zero-?0)$", "plain data parallelism"),
-    rule("recompute", "none", Text.RECOMPUTE, "^(no|off|false)$", "words for no recompute"),
     rule(
         "offload",
         "none",

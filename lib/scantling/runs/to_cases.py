@@ -167,11 +167,7 @@ def known(table: Table) -> Table:
     attention = table.text("attention")
     blank = (attention == "") & (heads > 0) & (kv > 0)
     vocab = each(table.text("model"), float, vocab_of)
-    columns = {
-        "attention": np.where(blank, kinds.astype(object), attention),
-        "known_vocab": vocab,
-        "optimizer": table.text("optimizer"),
-    }
+    columns = {"attention": np.where(blank, kinds.astype(object), attention), "known_vocab": vocab}
     return table.replace(columns)
 
 
@@ -191,16 +187,15 @@ def error_of(row: Mapping[Any, Any]) -> str:
         return "no " + ", ".join(missing) + ": a dimension is never guessed"
     if row["moe_topk"] > row["moe_experts"] or row["moe_layers"] > row["layers"]:
         return "more experts a token than experts, or more MoE layers than layers"
-    if row["accelerator"] not in catalogue.accelerators():
-        return f"accelerator {row['accelerator']!r} is not in the catalogue"
     for name, words in VOCABULARIES.items():
         word = row[name]
         if word and word not in words:
             return f"{name} {word!r} is none of {', '.join(words)}"
     try:
+        chip = catalogue.accelerator(row["accelerator"], "accelerator")
         if row["precision"]:
             precision_code(row["precision"])
-            catalogue.accelerator(row["accelerator"]).peak_flops(row["precision"])
+            chip.peak_flops(row["precision"])
     except (DesignError, ValueError) as e:
         return str(e)
     return ""
