@@ -16,6 +16,7 @@ PAUSE = 3.0  # a step longer than so many medians is a pause (evaluation, checkp
 MOST_PAUSES = 0.2  # where more steps are that long, the steps differ and nothing is left out
 FEW = 20  # of so few steps none is left out
 WINDOW_S = 20.0  # a clock of whole seconds shows a step's time over no less
+SLOW_STRETCH = 1.5  # medians from which a stretch of steps has a pause in it; judgement
 
 
 @record
@@ -76,22 +77,25 @@ def differences(step: Array, clock: Array) -> Array:
 
 
 def slope(step: Array, clock: Array) -> Pace:
-    """The pace of steps by a clock of whole seconds, after the warm-up."""
+    """The pace of steps by a clock of whole seconds, after the warm-up: the mean without the
+    stretches that have a pause in them (evaluations, saves)."""
     good = np.flatnonzero(np.isfinite(clock))
     good = good[min(2, max(0, good.size - 2)) :]
     step = step[good]
     clock = clock[good]
     if good.size < 2 or clock[-1] <= clock[0] or step[-1] <= step[0]:
         return Pace(nan, nan, nan)
-    long = clock[-1] - clock[0]
-    mean = long / (step[-1] - step[0])
+    long, steps = clock[-1] - clock[0], step[-1] - step[0]
     edges = np.arange(clock[0], clock[-1] + 1, max(WINDOW_S, long / 50))
     at = np.unique(np.searchsorted(clock, edges).clip(0, good.size - 1))
     pace = differences(step[at], clock[at])
-    pace = pace[np.isfinite(pace)]
+    known = np.isfinite(pace)
+    pace, passed = pace[known], np.diff(clock[at], prepend=nan)[known]
     if pace.size <= 2:
-        return Pace(float(mean), nan, nan)
-    p10, p90 = np.quantile(pace, (0.1, 0.9))
+        return Pace(float(long / steps), nan, nan)
+    p10, median, p90 = np.quantile(pace, (0.1, 0.5, 0.9))
+    slow = pace > SLOW_STRETCH * median
+    mean = (long - passed[slow].sum()) / (steps - (passed[slow] / pace[slow]).sum())
     return Pace(float(mean), float(p10), float(p90))
 
 

@@ -14,9 +14,11 @@ OPENS = re.compile(
     r"^.{0,40}#\s+(?:nThread|nccl-tests|Using devices|out-of-place)|busbw: [\d.]+ +Gbps", re.M
 )
 
+# size [bytes], count, type, operation, root, time, algbw, busbw, behind what a launcher writes
+# before a line (rank, stamp); older releases leave the root out where there is none
 ROW = re.compile(
-    r"^\s*(?:\d+:\s+)?(\d{1,15})\s+(\d+)\s+(\w+)\s+(\w+)\s+(-?\d+)\s+"
-    r"([\d.]+)\s+([\d.]+)\s+([\d.]+)\s"
+    r"(?<![\w.])(\d{1,15})\s+\d+\s+[a-z]\w*\s+[a-z]\w*\s+(?:-?\d+\s+)?"
+    r"[\d.]+\s+[\d.]+\s+([\d.]+)\s"
 )
 RANK = re.compile(
     r"#\s+Rank\s+(\d+)\s+(?:Group\s+\d+\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+\d+ "
@@ -52,9 +54,9 @@ def read(path: Path, log: Contents) -> None:
 
 def row_of(line: str, test: str) -> Collective | None:
     """The row that a line of a table is, out of place, as results are quoted."""
-    match = ROW.match(line)
+    match = ROW.search(line)
     if match and int(match[1]):
-        return Collective(test=test, bytes=int(match[1]), busbw_gbytes_per_s=number(match[8]))
+        return Collective(test=test, bytes=int(match[1]), busbw_gbytes_per_s=number(match[2]))
     match = GBPS.search(line)
     if match is None:
         return None
