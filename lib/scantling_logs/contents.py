@@ -12,7 +12,7 @@ from typing import Any
 
 from scantling.base.records import Record, record
 from scantling.base.units import DAY_S
-from scantling.catalogue.setting_names import NAMES, Setting
+from scantling.catalogue.setting_names import NAMES, SETTING_OF, Setting
 
 STAMP = re.compile(r"(\d{4})[-/]?(\d\d)[-/]?(\d\d)[ T_](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
 
@@ -45,6 +45,10 @@ class Event(StrEnum):
     EVALUATION = "evaluation"
     LAUNCH = "launch"  # written once a launch
     RESTART = "restart"  # written by every rank at a launch
+
+
+# words for what is not set; of recompute they are the setting
+ABSENT = frozenset({"none", "null", "nan", "auto"})
 
 
 @record
@@ -144,7 +148,8 @@ class Contents:
         if not isinstance(value, (int, float, str)):
             return
         text = str(value).strip().strip("'\"")
-        if text and text.lower() not in ("none", "null", "nan", "auto"):
+        of_recompute = SETTING_OF.get(name) is Setting.RECOMPUTE
+        if text and (of_recompute or text.lower() not in ABSENT):
             self.settings.setdefault(name, text[:200])
 
     def add_peak(self, gib: float) -> None:

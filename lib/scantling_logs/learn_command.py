@@ -126,7 +126,7 @@ def add_logs(read: Read, path: str, design: str | None, devices: int | None) -> 
         if point:
             read.points.append(point)
         elif not reading.collectives:
-            why = why_unused(reading, run is not None) or NO_CASE
+            why = why_unused(reading, run) or NO_CASE
             read.unused.append(Unused(reading.file, why))
 
 

@@ -22,6 +22,10 @@ SETTING = re.compile(
 OPTION = re.compile(r"--([A-Za-z][\w-]{1,60})(?:=|\s+)([\w.+/~-]+)")
 NO_TRAINING = re.compile(r"test|eval|valid|sanity|loading|load|map|download|tokeniz|predict", re.I)
 SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
+# by name: what a line of the job's script may state, whatever the framework
+OF_SCRIPTS = {  # nvidia-smi -L
+    "accelerator_name": re.compile(r"\bGPU 0: (?:NVIDIA |AMD )?([^(]{1,60}?) \(UUID")
+}
 OUT_OF_MEMORY = (
     "CUDA out of memory",
     "HIP out of memory",
@@ -65,6 +69,7 @@ class LineReader:
         # by title and total of a progress bar: the seconds at which each count was reached first
         self.bars: dict[tuple[str, int], dict[int, float]] = {}
         self.ahead: dict[Column, float] = {}  # values of the step line that comes next
+        self.settings = (*form.settings.items(), *OF_SCRIPTS.items())
         self.values = {id(kind): kind.values for kind in form.lines}  # those still tried
         self.setting_lines = SETTING_LINES  # left to read
         words = PAUSES | {
@@ -141,7 +146,7 @@ class LineReader:
     def read_settings(self, line: str) -> None:
         """Settings that a line states: as the format writes them, and in the general ways."""
         settings = self.log.settings
-        for name, pattern in self.form.settings.items():
+        for name, pattern in self.settings:
             match = None if name in settings else pattern.search(line)
             if match:
                 self.log.add_setting(name, match[match.lastindex or 0])

@@ -17,7 +17,11 @@ from .run import (
     plan_of,
     precision_of,
     rate_of,
+    recompute_layers_of,
+    recompute_of,
     shape_of,
+    sharding_of,
+    switch_of,
     with_totals,
 )
 from .steady import Steady, steady
@@ -98,6 +102,10 @@ class Reading(Record):
     cp: Count = None
     ep: Count = None
     dp: Count = None
+    sp: bool | None = None
+    recompute: Word = None
+    recompute_layers: Count = None  # of a stage; None: all, or none is recomputed
+    sharding: Word = None
     precision: Word = None
     release: Word = None
     restarts: Count = None
@@ -166,6 +174,10 @@ def reading(log: Contents, file: str) -> Reading:
         cp=plan.cp,
         ep=plan.ep,
         dp=plan.dp,
+        sp=switch_of(log, Setting.SP),
+        recompute=recompute_of(log),
+        recompute_layers=recompute_layers_of(log, plan),
+        sharding=sharding_of(log),
         precision=precision,
         release=log.word(Setting.RELEASE),
         restarts=steps.restarts,
@@ -200,7 +212,7 @@ def notes_of(log: Contents, steps: Steady) -> list[str]:
     """What a reader has to know of how the figures came about."""
     notes = list(dict.fromkeys(log.notes))
     if log.coarse_mean:
-        notes.append("step_s: mean from a clock of whole seconds, pauses included")
+        notes.append("step_s: mean from a clock of whole seconds, long pauses left out")
     if steps.pauses:
         notes.append(f"step_s: {steps.pauses} steps longer than 3 medians are pauses, left out")
     if log.memory_gib:

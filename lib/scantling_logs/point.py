@@ -18,6 +18,7 @@ from scantling.catalogue.models.entries import models
 from scantling.catalogue.models.shape import attention_kind, parameters
 from scantling.catalogue.words import PRECISIONS
 from scantling.design.design import Design
+from scantling.design.resolve import resolve
 from scantling.endure.reliability import as_logged
 from scantling.physics.cases import Cases, devices
 from scantling.physics.gather import stack_of
@@ -128,8 +129,9 @@ def precision_of(case: Cases) -> str:
 
 def of_design(reading: Reading, design: Design) -> Point | None:
     """The step of a log beside that of a design whose run it was, or a smaller run of: devices,
-    batch and plan are those that the log says; None where it does not say its devices."""
-    if why_unused(reading, with_design=True):
+    batch and plan are those that the log says; None where it does not say its devices, or says
+    another model or chip."""
+    if why_unused(reading, design):
         return None
     free = ["measured", "calibration"]
     if reading.devices != design.cluster.devices:
@@ -150,10 +152,10 @@ def of_design(reading: Reading, design: Design) -> Point | None:
     return replace(point, planned=planned)
 
 
-def stated_fields(reading: Reading, design: Design) -> dict[str, int]:
+def stated_fields(reading: Reading, design: Design) -> dict[str, int | str]:
     """Fields of a design that a log states: devices, batch and plan. A design of several phases
     keeps the batch of each."""
-    fields = {"cluster.devices": reading.devices}
+    fields: dict[str, int | str | None] = {"cluster.devices": reading.devices}
     if not design.job.phases:
         fields |= {"job.seq_len": reading.seq_len, "job.global_batch": reading.global_batch}
     fields |= {
@@ -163,8 +165,12 @@ def stated_fields(reading: Reading, design: Design) -> dict[str, int]:
         "plan.cp": reading.cp,
         "plan.ep": reading.ep,
         "plan.micro_batch": reading.micro_batch,
+        "plan.sp": reading.sp,
+        "plan.recompute": reading.recompute,
+        "plan.recompute_layers": reading.recompute_layers,
+        "plan.sharding": reading.sharding,
     }
-    return {name: value for name, value in fields.items() if value}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def moves_constants(reading: Reading) -> bool:
@@ -194,7 +200,7 @@ def of_log(reading: Reading) -> Point | None:
     """The step of a log beside the foretold one; None where the log does not say enough, or names
     no model or accelerator of the catalogue."""
     chip = chip_of(reading.accelerator)
-    if chip is None or why_unused(reading, with_design=False):
+    if chip is None or why_unused(reading, None):
         return None
     row = table_of_cells({name: [cell] for name, cell in row_of(reading, chip).items()})
     runs = to_runs(checked(row, Path()))
@@ -222,11 +228,33 @@ def unsaid(reading: Reading, with_design: bool) -> list[str]:
     return names
 
 
-def why_unused(reading: Reading, with_design: bool) -> str:
-    """Why no constant is learnt from a log; "" where one may be."""
+def other_run(reading: Reading, design: Design) -> str:
+    """What says that a log is of no run of a design: its model, by shape or else by a name of the
+    catalogue, or the family of its chip; "" where nothing does."""
+    planned = resolve(design)
+    named = models().get(reading.model or "")
+    layers = reading.shape.get("layers", planned.model.layers)
+    hidden = reading.shape.get("hidden", named.hidden if named else planned.model.hidden)
+    if (layers, hidden) != (planned.model.layers, planned.model.hidden):
+        return (
+            f"its model is {reading.model}, hidden {hidden:,} in {layers:,} layers, the design's "
+            f"{planned.model.name}, hidden {planned.model.hidden:,} in {planned.model.layers:,}"
+        )
+    chip = chip_of(reading.accelerator)
+    wanted = planned.cluster.accelerator
+    if chip is not None and chip.family != wanted.family:
+        return f"it ran on {chip.id}, the design is of {wanted.id}"
+    return ""
+
+
+def why_unused(reading: Reading, design: Design | None) -> str:
+    """Why no constant is learnt from a log, alone or beside the design of its run; "" where one
+    may be."""
     if not moves_constants(reading):
         return "no step time, rate of tokens or peak of memory"
-    names = unsaid(reading, with_design)
+    if design is not None and (why := other_run(reading, design)):
+        return why
+    names = unsaid(reading, design is not None)
     if names == ["devices"]:
         return "how many devices? --devices N says it"
     if names:
@@ -251,6 +279,10 @@ def row_of(reading: Reading, chip: Accelerator) -> dict[str, Any]:
         "cp": reading.cp,
         "ep": reading.ep,
         "micro_batch": reading.micro_batch,
+        "sp": None if reading.sp is None else int(reading.sp),
+        "recompute": reading.recompute or "",
+        "recompute_layers": reading.recompute_layers,
+        "sharding": reading.sharding or "",
     }
     if reading.model not in models():
         shape = reading.shape

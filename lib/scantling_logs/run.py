@@ -10,6 +10,7 @@ import numpy as np
 from scantling.base.errors import plain
 from scantling.catalogue.models.entries import id_of, of_shape
 from scantling.catalogue.setting_names import NOT_SET, Setting
+from scantling.catalogue.words import Recompute, Sharding
 
 from .contents import Column, Contents, number
 from .steady import Steady, differences
@@ -27,6 +28,13 @@ MLPS = {  # by the setting swiglu
     "swiglu": "swiglu",
     "gelu": "gelu",
     "fast-geglu": "geglu",
+}
+RECOMPUTE = {  # by the setting recompute
+    "full": Recompute.FULL,
+    "true": Recompute.FULL,
+    "selective": Recompute.SELECTIVE,
+    "none": Recompute.NONE,
+    "false": Recompute.NONE,
 }
 DIMENSIONS = (Setting.LAYERS, Setting.HIDDEN, Setting.HEADS, Setting.KV_HEADS, Setting.VOCAB)
 DENSE = (Setting.FFN_HIDDEN,)
@@ -192,10 +200,41 @@ def rate_of(plan: RunPlan, steps: Steady, batch: int | None) -> float:
 def precision_of(log: Contents) -> str | None:
     """fp8, bf16, fp16 or fp32, as the settings say."""
     for switch in (Setting.FP8, Setting.BF16, Setting.FP16):
-        if (log.word(switch) or "").lower() not in NOT_SET:
+        if switch_of(log, switch):
             return switch.value
     word = (log.word(Setting.PRECISION) or "").lower()
     return next((name for name, spelling in PRECISIONS.items() if spelling.search(word)), None)
+
+
+def switch_of(log: Contents, setting: Setting) -> bool | None:
+    """Whether a switch is on; None where the log does not say."""
+    word = log.word(setting)
+    return None if word is None else word.lower() not in NOT_SET
+
+
+def recompute_of(log: Contents) -> Recompute | None:
+    """What the backward computes again, as the settings say; None where they do not."""
+    return RECOMPUTE.get((log.word(Setting.RECOMPUTE) or "").lower())
+
+
+def recompute_layers_of(log: Contents, plan: RunPlan) -> int | None:
+    """Layers of a stage that are recomputed; None for all. Megatron counts those of a virtual
+    stage; under the method `uniform` its number is the layers of a checkpoint, and all are
+    recomputed."""
+    layers = log.count(Setting.RECOMPUTE_LAYERS)
+    if layers is None or log.word(Setting.RECOMPUTE_METHOD) != "block":
+        return None
+    return layers * (plan.vpp or 1)
+
+
+def sharding_of(log: Contents) -> Sharding | None:
+    """What the data-parallel ranks share out, as the settings say: the stage of ZeRO, or Megatron's
+    distributed optimizer, which is the first."""
+    stage = number(log.word(Setting.ZERO_STAGE))
+    if 0 <= stage <= 3:
+        return (Sharding.NONE, Sharding.ZERO1, Sharding.ZERO2, Sharding.ZERO3)[int(stage)]
+    sharded = switch_of(log, Setting.SHARDED_OPTIMIZER)
+    return None if sharded is None else Sharding.ZERO1 if sharded else Sharding.NONE
 
 
 def shape_of(log: Contents) -> dict[str, int | str]:

@@ -56,7 +56,7 @@ def reading_row(reading: Reading) -> list[str]:
 
 
 def plan_words(reading: Reading) -> str:
-    """The parallel degrees that a log states: tp8 pp4."""
+    """The plan that a log states: tp8 pp4 zero1 full recompute."""
     degrees = {
         "tp": reading.tp,
         "pp": reading.pp,
@@ -64,7 +64,12 @@ def plan_words(reading: Reading) -> str:
         "ep": reading.ep,
         "dp": reading.dp,
     }
-    return " ".join(f"{axis}{ranks}" for axis, ranks in degrees.items() if ranks is not None)
+    words = [f"{axis}{ranks}" for axis, ranks in degrees.items() if ranks is not None]
+    if reading.sharding not in (None, "none"):
+        words.append(reading.sharding)
+    if reading.recompute not in (None, "none"):
+        words.append(f"{reading.recompute} recompute")
+    return " ".join(words)
 
 
 def notes(reading: Reading) -> list[str]:

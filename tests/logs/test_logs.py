@@ -103,6 +103,27 @@ def test_a_table_of_collectives():
     assert {row["test"] for row in got["collectives"]} >= {"alltoall"}
 
 
+# rows of nccl-tests: with the root, and of older releases, which left it out of an all-reduce
+ROOTED = (
+    "     8388608       2097152     float     sum      -1    195.3   42.95   80.54      0    195.0"
+)
+ROOTLESS = "     8388608       2097152   float     sum   1228.0    6.83   12.81  5e-07   1223.6"
+
+
+@pytest.mark.parametrize("before", ["", "0: ", "[1,0]<stdout>:", "2025-06-01T10:00:00.123456789Z "])
+@pytest.mark.parametrize(("row", "busbw"), [(ROOTED, 80.54), (ROOTLESS, 12.81)])
+def test_launchers_write_before_the_rows_of_a_table(before, row, busbw, tmp_path):
+    """srun --label, mpirun --tag-output (as AWS's examples start it), kubectl logs --timestamps."""
+    rows = [
+        "# nThread 1 nGpus 1 minBytes 8388608 maxBytes 8388608 step: 2(factor) warmup iters: 5",
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong",
+        row + "   42.99   80.60      0",
+        "# Avg bus bandwidth    : 71.9",
+    ]
+    (got,) = log(tmp_path, "".join(f"{before}{line}\n" for line in rows))["collectives"]
+    assert (got["bytes"], got["busbw_gbytes_per_s"]) == (8_388_608, busbw)
+
+
 # lines as the frameworks' own code writes them
 WRITTEN = {
     "megatron_bridge": (
@@ -182,6 +203,20 @@ def test_steady_steps_leave_out_compilation_and_pauses(tmp_path):
     got = log(tmp_path, megatron(range(1, 61), times=times))
     assert got["step_s"] == got["step_s_p90"] == 9.0
     assert any("pauses" in note for note in got["assumed"])
+
+
+def test_evaluations_are_no_steps_of_a_progress_bar(tmp_path):
+    """The Trainer's bar (tqdm writes whole seconds) over steps of 9 s, 60 s of evaluation after
+    every fiftieth, with a bar of its own."""
+    rows, elapsed = ["***** Running training *****"], 0
+    for i in range(1, 201):
+        elapsed += 9
+        clock = f"{elapsed // 60:02d}:{elapsed % 60:02d}"
+        rows.append(f"  8%|█         | {i}/2343 [{clock}<5:21:27,  9.00s/it]")
+        if i % 50 == 0:
+            rows += [f" 10%|█ | {k}/20 [00:{3 * k - 1:02d}<00:57,  3.00s/it]" for k in range(1, 21)]
+            elapsed += 60
+    assert log(tmp_path, "\r".join(rows))["step_s"] == 9.0
 
 
 def test_a_job_that_went_back_was_restarted(tmp_path):
@@ -460,9 +495,7 @@ PUBLISHED_SHAPES = {
 @pytest.mark.parametrize("name", PUBLISHED_SHAPES)
 def test_a_model_is_known_by_its_shape(name, tmp_path):
     def model_of(said: dict) -> dict:
-        dump = "".join(f"  {n} {'.' * (48 - len(n))} {v}\n" for n, v in said.items())
-        head = f"{'-' * 24} arguments {'-' * 24}\n"
-        return log(tmp_path, head + dump + megatron(range(1, 20)))
+        return log(tmp_path, dumped(**said) + megatron(range(1, 20)))
 
     said = PUBLISHED_SHAPES[name]
     got = model_of(said)
@@ -470,6 +503,62 @@ def test_a_model_is_known_by_its_shape(name, tmp_path):
     assert any("the same shape" in note for note in got["assumed"])
     other = model_of(said | {"num_layers": 34})  # of no published model
     assert other["model"] == f"34 layers x {said['hidden_size']}"
+
+
+def dumped(**said) -> str:
+    """Arguments as Megatron-LM's print_args writes them (training/arguments.py)."""
+    rows = "".join(f"  {name} {'.' * (48 - len(name))} {value}\n" for name, value in said.items())
+    return f"{'-' * 24} arguments {'-' * 24}\n{rows}"
+
+
+RECOMPUTED = "recompute", "recompute_layers", "sharding"
+GRANULARITY = "recompute_granularity"
+PLANS = {
+    # all layers, a checkpoint of each; one layer of each of the two chunks of a stage
+    "uniform": (
+        dumped(**{GRANULARITY: "full", "recompute_method": "uniform", "recompute_num_layers": 1}),
+        ("full", None, None),
+    ),
+    "block": (
+        dumped(
+            **{GRANULARITY: "full", "recompute_method": "block", "recompute_num_layers": 1},
+            virtual_pipeline_model_parallel_size=2,
+            use_distributed_optimizer=True,
+        ),
+        ("full", 2, "zero1"),
+    ),
+    "off": (dumped(**{GRANULARITY: None}, use_distributed_optimizer=False), ("none", None, "none")),
+    # before recompute_granularity, and GPT-NeoX
+    "a switch": (dumped(checkpoint_activations=True), ("full", None, None)),
+    # runtime/config.py of DeepSpeed: 29 columns of name and dots
+    "deepspeed": (
+        "using world size: 8, data-parallel-size: 8\n[2024-02-14 20:37:14,113] [INFO] "
+        "[config.py:1000:print]   zero_optimization_stage ...... 3\n",
+        (None, None, "zero3"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_recompute_and_sharding_are_those_of_the_dump(name, tmp_path):
+    head, plan = PLANS[name]
+    got = log(tmp_path, head + megatron(range(1, 20)))
+    assert tuple(got[field] for field in RECOMPUTED) == plan
+
+
+def test_torchtitan_says_what_it_recomputes(tmp_path):
+    """distributed/activation_checkpoint.py: "Applied {mode} activation checkpointing"."""
+    said = (
+        "[rank0]:[titan] 2025-11-25 19:44:58,595 - root - INFO - Applied selective activation "
+        "checkpointing to the model\n"
+    )
+    assert log(tmp_path, said + "".join(TITAN_STEPS))["recompute"] == "selective"
+
+
+def test_the_chip_is_the_one_that_nvidia_smi_lists(tmp_path):
+    """`nvidia-smi -L` in the script of the job."""
+    listed = "0: GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-5b7a9d1c-0000-0000-0000-000000000000)\n"
+    assert log(tmp_path, listed + megatron(range(1, 20)))["accelerator"] == "H100 80GB HBM3"
 
 
 def test_names_of_frameworks_are_those_of_the_catalogue(tmp_path):

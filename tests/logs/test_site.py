@@ -21,7 +21,7 @@ from scantling.physics.memory.constants import (
 )
 from scantling_logs.learning import read_log
 from scantling_logs.peaks import moved_by_peaks, peak_bytes
-from scantling_logs.point import of_log, of_table
+from scantling_logs.point import of_design, of_log, of_table
 from validation import memory_fit
 
 HEADER = (
@@ -140,7 +140,7 @@ def test_no_name_of_a_log_enters_the_calibration(slow_site):
 
 def test_secrets_of_a_log_stay_out_of_the_calibration_and_its_goodput_goes_in(tmp_path):
     raw = VARIANTS["secrets"](VARIANTS["markup"](TITAN.read_bytes() + CLOCK.encode()))
-    said = learned(tmp_path, "alice.out", raw.decode("utf-8"))
+    said = learned(tmp_path, "alice.out", raw.decode("utf-8"), "qwen3-14b", "b200-sxm")
     assert said["goodput"]["badput"].keys() == LOGGED.keys()
     good, lost = said["goodput"]["goodput"], sum(said["goodput"]["badput"].values())
     assert 0 < good < 1 and good + lost == pytest.approx(1, abs=1e-3)
@@ -390,10 +390,10 @@ PEAK = (
 )
 
 
-def learned(tmp_path, name, text):
+def learned(tmp_path, name, text, model="llama-3.1-70b", chip="h100-sxm"):
     """The site.yaml that a log of the design's run makes."""
     (tmp_path / name).write_text(text)
-    (tmp_path / "run.yaml").write_text(DESIGN.format(model="llama-3.1-70b"))
+    (tmp_path / "run.yaml").write_text(DESIGN.format(model=model).replace("h100-sxm", chip))
     site = tmp_path / "site.yaml"
     words = ["learn", str(tmp_path / name), "--design", str(tmp_path / "run.yaml")]
     assert main([*words, "-o", str(site)]) == 0
@@ -535,6 +535,50 @@ def test_a_model_given_by_its_shape_is_looked_up(layers, model, tmp_path):
     point = of_log(reading)
     assert point.active == pytest.approx(70.6e9 * (layers / 80), rel=0.05)
     assert point.measured_s == 25.0 and point.accelerator == "h100-sxm"
+
+
+def test_a_run_that_recomputes_is_held_against_one_that_does(tmp_path):
+    """Recompute of all layers does a forward more beside a forward and a backward of two: 4/3 of
+    the products (Korthikanti et al. 2022, section 5)."""
+    step = " iteration {:8d}/ 50 | elapsed time per iteration (ms): 25000.0 |"
+    lines = "\n".join(map(step.format, range(1, 20)))
+    foretold_s = {}
+    for said in ("None", "full"):
+        log = tmp_path / f"{said}.out"
+        again = f"  recompute_granularity ........................... {said}\n"
+        log.write_text(ARGUMENTS.format(layers=80) + again + lines)
+        design = sc.Design.from_yaml(DESIGN.format(model="llama-3.1-70b"))
+        reading = read_log(log)
+        foretold_s[said] = [
+            point.foretold_s for point in (of_log(reading), of_design(reading, design))
+        ]
+    for without, within in zip(foretold_s["None"], foretold_s["full"]):
+        assert within / without == pytest.approx(4 / 3, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("head", "why"),
+    [
+        ("ARGUMENTS", "its model is 40 layers x 8192"),
+        (
+            "[titan] - root - INFO - Model llama3 8B size: 8,030,261,248\n",
+            "its model is llama-3-8b",
+        ),
+        ("[titan] - root - INFO - CUDA capacity: NVIDIA B200 with 178GiB\n", "it ran on b200-sxm"),
+    ],
+)
+def test_a_log_of_another_run_is_left_out_beside_a_design(head, why, tmp_path, capsys):
+    """Another model or chip than the design's is named, never taken for it."""
+    log, design = tmp_path / "a.log", tmp_path / "design.yaml"
+    step = " iteration {:8d}/ 50 | elapsed time per iteration (ms): 25000.0 |\n"
+    log.write_text(ARGUMENTS.format(layers=40) + "".join(map(step.format, range(1, 20))))
+    if head != "ARGUMENTS":
+        log.write_text(head + "[titan] Building device mesh with ['dp_shard'], [512]\n" + CLOCK)
+    design.write_text(DESIGN.format(model="llama-3.1-70b"))
+    site = tmp_path / "site.yaml"
+    assert main(["learn", str(log), "--design", str(design), "-o", str(site)]) == 2
+    said = capsys.readouterr()
+    assert f"Left out a.log: {why}" in " ".join(said.err.split()) and not site.exists()
 
 
 def test_a_log_of_rates_alone_is_told_by_the_step_that_they_make(tmp_path, capsys):

@@ -21,6 +21,12 @@ class Setting(StrEnum):
     MICRO_BATCH = "micro_batch"
     GLOBAL_BATCH = "global_batch"
     ACCUMULATION = "accumulation"
+    SP = "sp"
+    RECOMPUTE = "recompute"
+    RECOMPUTE_METHOD = "recompute_method"
+    RECOMPUTE_LAYERS = "recompute_layers"
+    ZERO_STAGE = "zero_stage"
+    SHARDED_OPTIMIZER = "sharded_optimizer"
     TOTAL_BATCH_TOKENS = "total_batch_tokens"
     PRECISION = "precision"
     FP8 = "fp8"
@@ -127,6 +133,18 @@ NAMES: dict[Setting, tuple[str, ...]] = {
         "train_batch_size",
     ),
     Setting.ACCUMULATION: ("gradient_accumulation_steps", "accumulate_grad_batches", "micro_num"),
+    Setting.SP: ("sequence_parallel",),
+    Setting.RECOMPUTE: (
+        "recompute_granularity",
+        "activations_checkpoint_granularity",
+        "gradient_checkpointing",
+        "checkpoint_activations",
+        "remat_policy",
+    ),
+    Setting.RECOMPUTE_METHOD: ("recompute_method", "activations_checkpoint_method"),
+    Setting.RECOMPUTE_LAYERS: ("recompute_num_layers", "activations_checkpoint_num_layers"),
+    Setting.ZERO_STAGE: ("zero_optimization_stage", "zero_stage"),
+    Setting.SHARDED_OPTIMIZER: ("use_distributed_optimizer",),
     Setting.TOTAL_BATCH_TOKENS: ("total_batch_tokens", "train_batch_tokens", "total_batch_size"),
     Setting.PRECISION: (
         "lowest_numerical_precision_linear",
@@ -172,6 +190,10 @@ TEXTS = frozenset(
         Setting.SWIGLU,
         Setting.MODEL,
         Setting.ACCELERATOR,
+        Setting.SP,
+        Setting.RECOMPUTE,
+        Setting.RECOMPUTE_METHOD,
+        Setting.SHARDED_OPTIMIZER,
     }
 )
 NOT_SET = frozenset({"", "none", "false", "no", "null", "0"})  # a switch that is off

@@ -42,6 +42,7 @@ TORCHTITAN = LineFormat(
         "expert_model_parallel_size": pattern(rf"[ ,]ep={COUNT}"),
         "dp_replicate": pattern(rf"dp_replicate={COUNT}"),
         "dp_shard": pattern(rf"dp_shard={COUNT}"),
+        "recompute_granularity": pattern(r"Applied (\w+) activation checkpointing"),
         "accelerator_name": pattern(r"capacity: (?:NVIDIA |AMD )?(.+?) with "),
         "nproc_per_node": pattern(rf"NGPU={COUNT}"),
         # degrees of the axes, none on one device

@@ -23,7 +23,7 @@ from scantling_kits import FRAMEWORKS, ON
 from scantling_logs.learning import read_log
 from scantling_logs.log_reading import Reading
 from scantling_logs.measure.worth import Worth
-from scantling_logs.point import of_design
+from scantling_logs.point import of_design, other_run
 from scantling_logs.site_calibration import calibration
 from scantling_logs.texts import worth_row
 from scantling_posttrain.recipes import FRAMEWORKS as RECIPES
@@ -287,6 +287,10 @@ class Report(Panel):
                 "the log",
                 allowed="a line such as world_size ....... 64 in it",
                 problem="does not say its devices",
+            )
+        if why := other_run(reading, self.now.design):
+            raise DesignError(
+                "the log", problem=f"is of another run: {why}", allowed="a log of the design's run"
             )
         earlier = self.figures
         step = of_design(reading, self.now.design)
