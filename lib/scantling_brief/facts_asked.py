@@ -196,7 +196,9 @@ def ask_about_questions(notes: Notes) -> None:
         _slow_unmeasured(notes)
 
 
-_WHY_SLOW = re.compile(r"why|slow|bottleneck|improve|optimi[sz]e|speed", re.IGNORECASE)
+_WHY_SLOW = re.compile(
+    r"why|low|poor|reproduce|bottleneck|improve|optimi[sz]e|speed", re.IGNORECASE
+)
 _WISHED = re.compile(
     r"\b(?:needs?|wants?|target|at least|goal|require\w*|minimum|hope|aim)\b", re.IGNORECASE
 )

@@ -197,7 +197,7 @@ def read_dates(notes: Notes) -> None:
 
 
 _IS_OVER = re.compile(
-    r"(?:\b(?:we|i|they|it)(?:['’]ve|\s+(?:have|had|already))*\s+(?:pre-?)?(?:trained|finished|completed|ran)|\btook)"
+    r"(?:\bwhy\s+(?:does|did|do)\b|\b(?:we|i|they|it)(?:['’]ve|\s+(?:have|had|already))*\s+(?:pre-?)?(?:trained|finished|completed|ran)|\btook)"
     r"\b[^.?!;]*$",
     re.IGNORECASE,
 )

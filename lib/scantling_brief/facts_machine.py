@@ -17,7 +17,7 @@ from .facts_money import read_bare_sum, read_price_of_instance, read_spot
 from .facts_network import read_alternatives, read_network
 from .line import refusal
 from .machine import choose_accelerator, devices_of_node
-from .notes import Either, Notes
+from .notes import SECOND_CHIP, Either, Notes
 from .readers import MOST_IN_A_NODE, Chip
 from .topics import Topic
 
@@ -184,6 +184,8 @@ def _accelerator(notes: Notes) -> None:
             notes.ask(words["memory"], f"which accelerator has {memory} GB?", choices)
         return
     chip: Chip = notes.facts["accelerator"]
+    if memory is None and chip.memory_gb is None:
+        memory = _ram_of_the_chip(notes, chip)
     if memory is not None and chip.memory_gb is None:
         chip = chip.joined(chip._replace(memory_gb=memory, text=f"{chip.text} {memory}GB")) or chip
     choice = choose_accelerator(chip, nvlink)
@@ -199,10 +201,37 @@ def _accelerator(notes: Notes) -> None:
             _as_given(notes, chip, ids, plain(str(error), 300))
             return
     notes.fields[field] = choice.id
+    _name_its_architecture(notes, choice.id)
     sources = ", ".join(words[fact] for fact in ("accelerator", "nvlink") if fact in words)
     notes.note(sources, field, choice.id, choice.why)
     if choice.why:
         notes.assume(field, choice.id, choice.why)
+
+
+_OF_A_HOST = re.compile(r"host|system|cpu|main|dram|node|server|machine", re.IGNORECASE)
+
+
+def _ram_of_the_chip(notes: Notes, chip: Chip) -> int | None:
+    """GB of RAM that are what a chip of the family has, where no host is named: 2,048 A100 with 80
+    GB of RAM. They are that chip's memory, and no longer the host's; None where there are none."""
+    path = "cluster.host_memory_gb"
+    memory, words = notes.fields.get(path), notes.words.get(path, "")
+    if memory is None or memory != int(memory) or _OF_A_HOST.search(words):
+        return None
+    if choose_accelerator(chip._replace(memory_gb=int(memory)), None).lacking:
+        return None
+    notes.take_back(path)
+    notes.note(words, why="the memory of the accelerator")
+    return int(memory)
+
+
+def _name_its_architecture(notes: Notes, id: str) -> None:
+    """The architecture of the card beside its name says nothing more: H100 Hopper."""
+    name = catalogue.accelerator(id).family.partition("-")[0]
+    for asked in [u for u in notes.unread if u.question == SECOND_CHIP]:
+        if asked.words.lower().split()[0] == name:
+            notes.unread.remove(asked)
+            notes.note(asked.words, why="its architecture")
 
 
 def _as_given(notes: Notes, chip: Chip, choices: Lines, question: str) -> None:
@@ -269,6 +298,7 @@ def _racks(notes: Notes, racks: int) -> None:
     notes.set("cluster.devices", racks * domain, words, f"{racks:,} racks of {domain}")
 
 
+_OF_A_MACHINE = re.compile(r"\d+\s*[x×]")  # what one holds: 8xH100, 4 nodes
 _OF_EACH = re.compile(
     r"\b(?:each|every|with|of|per|have|has|having|holding|contain\w*)\b|[x×*@]", re.IGNORECASE
 )
@@ -291,6 +321,9 @@ def _nodes(notes: Notes, nodes: int) -> None:
         notes.set(field, per_node, notes.words["nodes"], f"on {nodes:,} nodes of {usual}")
         return
     all_devices = notes.fields.setdefault(field, devices)
+    if all_devices == usual != devices and _OF_A_MACHINE.match(notes.words[field]):
+        notes.take_back(field)
+        all_devices = notes.fields[field] = devices
     if all_devices != devices:
         raise refusal(
             problem=f"gives {all_devices:,} devices and {nodes:,} nodes of {per_node}",

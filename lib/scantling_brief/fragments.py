@@ -27,7 +27,7 @@ FAMILY = (
     r"|MI350X?|MI355X?|MI430X|MI440X|MI455X|TPU[\s-]?v?\d[a-z]?x?"
     r"|(?:TPU[\s-]?)?Ironwood(?:[\s(]+(?:TPU[\s-]?)?v?7x?\b\)?)?"
     r"|(?:TPU[\s-]?)?Trillium(?:[\s(]+(?:TPU[\s-]?)?v6e\b\)?)?|Trainium[\s-]?\d?|Trn\d|Gaudi[\s-]?\d|(?:Ascend[\s-]?)?910[BC]"
-    r"|v(?:[3-7][epx]?|8[ti])(?=[\s-]+(?:chips?|tpus?|slices?|pods?)\b|-\d|\s+\d+x\d+x)"
+    r"|v(?:[3-7][epx]?|8[ti])(?=[\s-]+(?:chips?|tpus?|slices?|pods?)\b|-\d|\s+\d+x\d)"
     r"|Rubin(?:[\s-]+(?:Ultra|CPX))?"
 )
 # what looks like an accelerator and is none of the catalogue's: of NVIDIA, AMD, others
@@ -39,14 +39,16 @@ SHAPED = (
     r"|MI\d{2,3}[A-Z]{0,2}|[BHR][1-9]00[A-Z]?|TPU[\s-]?v?\d+[a-z]{0,2}"
     r"|(?:Apple\s+)?M[1-5][\s-](?:Ultra|Max|Pro)"
 )
-HBM = r"(?:8|12|16|24|32|40|46|48|64|80|94|96|110|120|128|141|144|180|192|256|268|279|288|432)"
+HBM = (
+    r"(?:8|12|16|22|23|24|32|40|46|48|64|80|94|96|110|120|128|141|144|180|192|256|268|279|288|432)"
+)
 # memory of a device beside its name: 80GB, 40G; no rate of a network
 MEMORY = (
-    rf"(?:\d+\s?GB(?:s(?![a-z/]))?(?!/|ps)|{HBM}\s?G(?!b|/)(?!\s*(?:ib|infiniband|roce|ethernet|efa|nics?|network"
+    rf"(?:\d+\s?Gi?B(?:s(?![a-z/]))?(?!/|ps)|{HBM}\s?G(?!b|/)(?!\s*(?:ib|infiniband|roce|ethernet|efa|nics?|network"
     r"|links?)\b))"
 )
 MEMORY_OF_EACH = (
-    r"(?:\s*(?:\(|,)?\s*(?:with|w/|having|at|of)?\s*\d+\s?GBs?\s*(?:of\s+)?(?:v-?ram|hbm\w*"
+    rf"(?:\s*(?:\(|,)?\s*(?:with|w/|having|at|of)?\s*(?:\d+\s?Gi?Bs?|{HBM}\s?G)\s*(?:of\s+)?(?:v-?ram|hbm\w*"
     r"|gpu memory|memory|each|per\s+(?:gpu|card|device|chip))(?:\s+(?:each|per\s+(?:gpu|card"
     r"|device|chip)))?\)?)"
 )
@@ -96,8 +98,8 @@ ACCELERATOR = (
     rf"(?P<pre>{MEMORY}[\s-]+(?:(?:NVIDIA|AMD)\s+)?)?"
     rf"(?P<acc>(?:{_TWO_WORDS}|{FAMILY}|{_ONE_WORD}|{SHAPED})(?:[\s-]?(?:Ti"
     rf"|Super)(?![a-z]))?)(?!(?!x\d)[A-Za-z0-9]{{2}}|(?!x\d)[a-rt-z0-9])"
-    rf"(?:'?s(?![a-z]))?(?P<more>{MEMORY_OF_EACH}?(?:[\s-]*\(?(?:{FORM}|{MEMORY}|(?:with|w/)\s*{HBM}\s?GB(?!\s*(?:of\s+)?[/a-z])"
-    r"|(?<=-)(?:16|32|40|80|96)(?!\d)(?:s(?![a-z]))?)\)?(?![a-z0-9]))*)"
+    rf"(?:'?s(?![a-z]))?(?P<more>{MEMORY_OF_EACH}?(?:[\s-]*\(?(?:{FORM}|{MEMORY}|(?:with|w/)\s*{HBM}\s?Gi?B(?!\s*(?:of\s+)?(?:/|[a-z]*ram\b|host|system|cpu|main|server|local|nvme|ssd|disk|storage|per\b|each\b|of\b|[a-z]*\s*memory))"
+    r"|(?<=-)(?:16|32|40|80|96)(?!\d)(?:s(?![a-z]))?|(?<=[AH][18]00\s)(?:40|80)(?=\s*(?:[?,;)]|$|[.]\s)))\)?(?![a-z0-9]))*)"
 )
 # a shared file system or object store of the catalogue
 STORAGE = _spelt(

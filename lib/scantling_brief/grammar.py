@@ -29,8 +29,8 @@ from .spelling import in_dollars, in_english
 from .topics import Topic
 from .units import SECONDS
 
-_GAP = re.compile(r"(?:-*=*>|[\s,.;:()\[\]\"'“”’/&+|*•·–—~≈→?!-]+)+")
-_CLAUSE = re.compile(r"[,;:?!\n]|\.\s")  # where the reach of a negation ends
+_GAP = re.compile(r"(?:-*=*>|[\s,.;:()\[\]\"'“”’/&+|*•·–—~≈→?!¿¡-]+)+")
+_CLAUSE = re.compile(r"[,;:?!)\n]|\.\s")  # where the reach of a negation ends
 # up to a size that a name ends in, as in MPT-30B
 _WORD = re.compile(
     r"[1-9]\d{0,2}(?:,\d{3})+(?![\d.])|(?:(?!-\d+(?:\.\d+)?[bB]\b)[^\s,;()\[\]\"“”|?!])+"

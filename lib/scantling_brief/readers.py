@@ -371,7 +371,7 @@ def domain(match: Match) -> str:
     return "node" if word in ("machine", "host", "server") else word
 
 
-_MEMORY = re.compile(r"(\d+)(?=\s?gb?s?\b)|(?<=-)\d+(?=s?$)")
+_MEMORY = re.compile(r"(\d+)(?=\s?g(?:i?b)?s?\b)|(?<=[\s-])\d+(?=s?$)")
 
 _FORM = re.compile(FORM, re.IGNORECASE)
 # by the first letters of a code name (cloud.google.com/tpu/docs/v6e, /v7)

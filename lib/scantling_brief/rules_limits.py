@@ -122,7 +122,7 @@ _BARE_SUM = (
 # a sum, no price of something
 _NO_RATE = r"(?!\s*(?:/|per\b|an?\s+(?:gpu|device|chip|accelerator|node|hour|kwh|month|year)))"
 _TOKENS_A_SECOND = (
-    r"(?:tokens|toks?)\s*(?:/|per|a)\s*(?:s|sec|second)(?!\s*(?:/|per|a|and|on each)\s*\w)"
+    r"(?:tokens?|toks?)\s*(?:/|per|a)\s*(?:s|sec|second)(?!\s*(?:/|per|a|and|on each)\s*\w)"
 )
 
 LIMITS = (
@@ -352,11 +352,16 @@ LIMITS = (
     *sets(
         {"measured.step_s": seconds},
         r"(?:(?:each|every|one|a|our|my|the)\s+)?(?:step|iteration)s?(?:\s+time)?(?:\s+(?:"
-        r"takes?|took|is|are|at|of|needs))*"
+        r"takes?|took|is|are|at|of|needs|requires|lasts))*"
         rf"\s*(?:about\s+|around\s+|~\s*)?{time_in('v')}",
         rf"(?:takes?|took|needs|at)?\s*(?:about\s+|around\s+|~\s*)?{time_in('v')}\s*(?:/|per|a|each)\s*(?:step|iteration|it\b)",
         r"(?:(?:each|every|one|a|our|my|the)\s+)?(?:step|iteration)s?(?:\s+times?)?\s+(?:has\s+|have\s+)?"
         rf"{WENT}\s+(?:from\s+)?{time_in('w')}\s+to\s+{time_in('v')}",
+    ),
+    *sets(
+        {"job.global_batch_tokens": number("n"), "measured.step_s": seconds},
+        r"(?:(?:each|every|one|an?|our|my|the)\s+)?(?:step|iteration)\s+(?:of|with)\s+"
+        rf"{number_in('n')}[\s-]*tok(?:en)?s?\s+(?:takes?|took|needs|requires|lasts)\s+{_NEAR}{time_in('v')}",
     ),
     *sets(
         {"measured.step_s": every},
@@ -368,7 +373,7 @@ LIMITS = (
     ),
     *sets(
         {"measured.tokens_per_s_per_device": amount, "hours_of": accelerator},
-        rf"{number_in('v')}\s*(?:tokens|toks?)\s*(?:/|per|a)\s*(?:s|sec|second)\s*(?:/|per|a|on\s+each|on\s+an?)\s*{ACCELERATOR}",
+        rf"{number_in('v')}\s*(?:tokens?|toks?)\s*(?:/|per|a)\s*(?:s|sec|second)\s*(?:/|per|a|on\s+each|on\s+an?)\s*{ACCELERATOR}",
     ),
     *sets(
         {"measured.tokens_per_s_per_device": amount},
@@ -376,17 +381,17 @@ LIMITS = (
         r"|second)\s*(?:/|per|a|and|on each)\s*"
         r"(?:gpu|device|chip|card|accelerator|[abhm][a-z]?\d+[a-z]*)",
         (
-            rf"{number_in('v')}\s*(?:tokens|toks?)\s*(?:/|per)\s*(?:gpu|device|chip"
+            rf"{number_in('v')}\s*(?:tokens?|toks?)\s*(?:/|per)\s*(?:gpu|device|chip"
             r"|card)\s*(?:/|per|a)\s*(?:s|sec|second)"
         ),
         rf"(?:tps|tgs){BE}\s*{number_in('v')}{PER_DEVICE}",
         rf"{number_in('v')}\s*tgs",
-        r"(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s|sec|second)|tps|tgs)\s*(?:/|per)\s*(?:gpu|device|chip|card)\s*(?:of|is|at|=|:)?\s*"
+        r"(?:(?:tokens?|toks?)\s*(?:/|per)\s*(?:s|sec|second)|tps|tgs)\s*(?:/|per)\s*(?:gpu|device|chip|card)\s*(?:of|is|at|=|:)?\s*"
         rf"{number_in('v')}",
     ),
     *sets(
         {"tokens_per_s_node": amount},
-        rf"{number_in('v')}\s*(?:tokens|toks?)\s*(?:/|per|a)\s*(?:s|sec|second)\s*(?:/|per|a|on\s+each)\s*{GROUP}",
+        rf"{number_in('v')}\s*(?:tokens?|toks?)\s*(?:/|per|a)\s*(?:s|sec|second)\s*(?:/|per|a|on\s+each)\s*{GROUP}",
     ),
     *sets(
         {"tokens_per_s": amount},

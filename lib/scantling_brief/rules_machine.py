@@ -129,6 +129,12 @@ MACHINE = (
         why="a product of three: all devices",
     ),
     *sets(
+        {"cluster.devices": product_of("n", "per"), "accelerator": accelerator},
+        rf"(?=TPU|Trillium|Ironwood|v\d){ACCELERATOR}[\s,-]+(?P<n>\d{{1,2}})(?P<n_s>)x(?P<per>\d{{1,2}})(?P<per_s>)(?!x\d)"
+        r"(?:\s+(?:topology|torus|slice|pod))?",
+        why="a slice of a plane of chips",
+    ),
+    *sets(
         {
             "accelerator": accelerator,
             "nodes": groups_beside("per", "n"),
@@ -147,18 +153,23 @@ MACHINE = (
         {"nodes": whole("n"), "cluster.devices_per_node": whole("per")},
         rf"{_PRODUCT}\s*[x×*]?\s*{DEVICE_NOUN}",
         rf"{_PRODUCT}(?=\s*\))",
-        rf"{whole_in('n')}{TIMES}{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×]?\s*{DEVICE_NOUN}"
+        rf"{whole_in('n')}(?:{TIMES})?{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×]?\s*{DEVICE_NOUN}"
         rf"(?:\s+(?:each|(?:per|in each)\s+{GROUP}))?",
     ),
     *sets(
         {"nodes": whole("n"), "cluster.devices_per_node": whole("per"), "accelerator": accelerator},
-        rf"{whole_in('n')}{TIMES}{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×]?\s*{ACCELERATOR}"
+        rf"{whole_in('n')}(?:{TIMES})?{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×]?\s*{ACCELERATOR}"
         rf"(?:\s+{DEVICE_NOUN})?(?!\s+{GROUP})(?:\s+(?:each|(?:per|in each)\s+{GROUP}))?",
+    ),
+    *sets(
+        {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
+        rf"{whole_in('n')}(?:{TIMES})?{GROUP}\s*(?:of|with|w/|,|[x×*])?\s*{ACCELERATOR}\s*[x×*]\s*(?P<per>\d{{1,2}})(?P<per_s>)"
+        rf"(?:\s*{DEVICE_NOUN})?(?:\s+(?:each|(?:per|in\s+each)\s+{GROUP}))?",
     ),
     *sets(
         {"cluster.devices": one_chip, "accelerator": accelerator},
         rf"(?:an?|one|my|our|this|single)\s+(?:single\s+)?{ACCELERATOR}"
-        r"(?!\w|\s*(?:clusters?|nodes?|servers?|pods?|box(?:es)?|systems?|machines?"
+        r"(?!\w|-\d|\s*(?:clusters?|nodes?|servers?|pods?|box(?:es)?|systems?|machines?"
         r"|racks?|hours?|training|runs?|jobs?|setup|gpu"
         r"[\s-]hours?|fleet|partition|s\b))",
     ),
@@ -260,7 +271,7 @@ MACHINE = (
     ),
     *sets(
         {"accelerator": accelerator, "cluster.devices": devices("c")},
-        rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('c')}(?!\s*(?:racks?|pods?|{GROUP})\b)",
+        rf"{ACCELERATOR}\s*[x×*]\s*{whole_in('c')}(?:\s*{DEVICE_NOUN})?(?!\s*(?:racks?|pods?|{GROUP})\b)",
         rf"{whole_in('c')}[\s-]*{DEVICE_NOUN}\s+{ACCELERATOR}",
     ),
     *sets(

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from scantling.base.files import table
 from scantling.catalogue.setting_names import NAMES, Setting
 
 from .fragments import (
@@ -143,6 +144,23 @@ def _of_setting(setting: Setting, path: str) -> tuple[Rule, ...]:
     """A number as frameworks state it: --num-layers 80, training.seq_len: 8192."""
     names = "|".join(name.replace("_", "[_-]") for name in NAMES[setting] if "_" in name)
     return sets({path: whole("v")}, rf"-{{0,2}}(?:[a-z_]+\.)*(?:{names})\s*[=:]?\s*{whole_in('v')}")
+
+
+def _of_file(begin: str, stack: str) -> tuple[Rule, ...]:
+    """ZeRO's stage and its offload in the name of a configuration file: ds_z3_offload_config.json.
+    The files of stage 3 that are called so take parameters too (LLaMA-Factory,
+    examples/deepspeed)."""
+    stage, end = rf"{begin}[\s_-]z(?:ero)?[\s_-]?", r"(?:_config)?(?:\.json)?"
+    fields = {"stack": always(stack), "plan.sharding": prefixed("zero")}
+    return tuple(
+        rule
+        for values, pattern in (
+            (fields, rf"{stage}(?P<v>[123])"),
+            (fields | {"plan.offload": always("optimizer")}, rf"{stage}(?P<v>[12])_off-?load"),
+            (fields | {"plan.offload": always("optimizer+params")}, rf"{stage}(?P<v>3)_off-?load"),
+        )
+        for rule in sets(values, pattern + end)
+    )
 
 
 MODEL = (
@@ -397,7 +415,10 @@ MODEL = (
         rf"(?:(?:of|with|at|x|@|each|avg\.?|averag(?:e|ing)|mean|length|len|about|around|roughly|~)\s*)+{whole_in('w')}[\s-]*"
         r"tok(?:en)?s?(?:\s+(?:each|on\s+average|avg|per\s+\w+))?",
     ),
-    *sets({"tokens_each": sequence}, rf"{whole_in('v')}[\s-]*tok(?:en)?s?\s+each"),
+    *sets(
+        {"tokens_each": sequence},
+        rf"{whole_in('v')}[\s-]*tok(?:en)?s?\s+(?:each|(?:per|an?)\s+(?:pair|row|record|conversation))",
+    ),
     *sets(
         {"example_tokens": sequence_of("w")},
         rf"(?:avg\.?|average|mean)\s+(?:of\s+|length\s+(?:of\s+)?|len\s+)?{whole_in('w')}[\s-]*tok(?:en)?s?(?:\s+(?:each|per\s+\w+))?",
@@ -411,14 +432,14 @@ MODEL = (
     *sets(
         {"tokens_per_param": plain},
         (
-            r"(?P<v>\d+(?:\.\d+)?)\s*(?:tokens|toks?)\s*(?:per|/|a)\s*param"
+            r"(?P<v>\d+(?:\.\d+)?)\s*(?:tokens?|toks?)\s*(?:per|/|a)\s*param"
             r"(?:eter)?"
         ),
     ),
     *sets(
         {"job.from_checkpoint": always(True)},
         (
-            r"(?:(?:supervised|full|instruction)[\s-]+)?fine-?\s?tun"
+            r"(?:(?:supervised|full|instruction)[\s-]+)?fine-?\s?tunn?"
             r"(?:e|es|ed|ing)(?:\s+run)?"
         ),
         r"(?:full[\s-]+(?:param(?:eter)?[\s-]+)?)?(?:sft|ft|cpt|instruct(?:ion)?[\s-]tun(?:e|ed|ing)|post-?training|mid-?training)",
@@ -446,7 +467,7 @@ MODEL = (
         rf"(?:{MOST}\s*)?{whole_in('v')}[\s-]*(?:tokens?[\s-]+)?{CONTEXT}s?",
         rf"{whole_in('v')}[\s-]*tokens?\s+of\s+{CONTEXT}",
         rf"(?:cut-?off(?:[\s_-]?len(?:gth)?)?|truncat(?:ed?|ing|ion)(?:[\s_-]?len(?:gth)?)?|(?:model[\s_-])?max(?:imum)?[\s_-]length|(?:(?<![a-z]\s)|(?<=with\s)|(?<=and\s))length"
-        rf"|max[\s_-]len){BE}\s*(?:{MOST}\s*)?{whole_in('v')}(?:[\s-]*tokens?)?",
+        rf"|max[\s_-]?len){BE}\s*(?:{MOST}\s*)?{whole_in('v')}(?:[\s-]*tokens?)?",
         (
             rf"{_DOCUMENT}\s*(?:are|of|with|that are|reach|go"
             rf"|run)?\s*(?:{MOST}\s*)?{whole_in('v')}[\s-]*(?:tokens?(?:\s+long)?)?"
@@ -481,7 +502,7 @@ MODEL = (
         {"job.seq_len": sequence},
         (
             rf"(?:(?:at|with|seq)\s+)?(?P<v>{_USUAL})(?P<v_s>k)(?:\s+ctx\b|(?=\s*(?:$|[,.;:)?!]"
-            r"|[-–—]\s|(?:on|with|for|in|using|and|fit|fits)\b)))"
+            r"|[-–—]\s|(?:on|with|for|in|using|and|fit|fits|full|fine|lora|qlora|sft|dpo|training|pre-?training)\b)))"
         ),
         rf"@\s*(?P<v>{_POWERS})(?P<v_s>)(?=\s*(?:$|[,.;:)?!]))",
         why="thousands alone are the tokens of a sequence",
@@ -499,6 +520,7 @@ MODEL = (
             rf"{number_in('v')}\s*tok(?:en)?s?\s*(?:\bper\b|/|in (?:a|one|each))\s*"
             r"(?:global\s+)?(?:batch|step)"
         ),
+        rf"(?:one|1|an?|each|every|the)\s+(?:optimi[sz]er\s+|training\s+)?step\s+(?:of|has|is|with|takes|sees)\s+{number_in('v')}[\s-]*tok(?:en)?s?",
     ),
     *sets(
         {"job.global_batch_tokens": amount},
@@ -560,6 +582,7 @@ MODEL = (
             rf"{whole_in('w')}[\s-]*tok(?:en)?s?(?!\s*(?:per|/))"
         ),
         rf"{BATCH}{BE}\s*{whole_in('v')}\s*(?:sequences|seqs|samples)\s+of\s+(?:length\s+)?(?P<w>\d{{3,}})(?P<w_s>)(?![\d.]*\s*[kmb])",
+        rf"{BATCH}{BE}\s*{whole_in('v')}\s*[x×*]\s*(?P<w>{_POWERS})(?P<w_s>)(?!\s*{ACCELERATOR})",
         rf"{whole_in('v')}\s*(?:sequences|seqs|samples)\s+of\s+(?:length\s+)?{whole_in('w')}[\s-]*(?:tok(?:en)?s?)?\s*"
         r"(?:per|a|each|every|in (?:a|each))\s+(?:global\s+)?(?:step|batch|update|iteration)",
         rf"{whole_in('v')}\s*(?:sequences|seqs|samples)\s+of\s+(?:length\s+)?{whole_in('w')}(?:[\s-]*tok(?:en)?s?)?(?=[^.?!]*\bbatch)",
@@ -656,6 +679,7 @@ MODEL = (
             r"?load(?:ing|ed)?(?:[\s_]+(?:the\s+)?(?:optimi[sz]er(?:\s+states?)?))?(?:\s+(?:to|device[\s:=]*)\s*(?:"
             r"the\s+)?(?:cpu|host|nvme|ssds?|disks?)(?:\s+memory)?)?"
         ),
+        r"zero[\s-]off-?load",
         why="offload is that of the optimizer's states",
     ),
     *sets(
@@ -668,6 +692,10 @@ MODEL = (
             r"off-?load(?:ing)?\s+(?:the\s+)?(?:everything|all|params?|parameters"
             r"|weights)(?:\s+and\s+(?:the\s+)?optimi[sz]er)?(?:\s+to\s+(?:the\s+)?(?:cpu"
             r"|host))?"
+        ),
+        (
+            r"(?:with\s+)?(?:(?:cpu|host)\s+)?off-?load(?:ing)?\s*[(:]?\s*(?:(?:of|the|both)\s+)*optimi[sz]er(?:\s+states?)?\s*(?:,|\+|&|and)\s*"
+            r"(?:the\s+)?(?:params?|parameters|model|weights)"
         ),
         r"zero[\s-]?infinity",
     ),
@@ -685,7 +713,16 @@ MODEL = (
         {"plan.sharding": prefixed("zero")},
         r"zero[\s_-]*(?:optimi[sz]ation[\s:]*)?(?:stage[\s:=-]*)?(?P<v>[123])",
     ),
-    *sets({"plan.sharding": prefixed("zero")}, r"(?<=deepspeed\s)stage[\s-]*(?P<v>[123])"),
+    *sets(
+        {"plan.sharding": prefixed("zero")},
+        r"(?<=deepspeed\s)stage[\s-]*(?P<v>[123])",
+        r"z-?(?P<v>[123])",
+    ),
+    *(
+        rule
+        for begin, stack in table(__file__, "names")["files"].items()
+        for rule in _of_file(begin, stack)
+    ),
     *sets(
         {"plan.sharding": always("zero1")},
         r"(?:(?:use|with)[\s_-])?(?:megatron[\s-]+)?(?:distributed|sharded)[\s_-]optimi[sz]er",
@@ -695,6 +732,7 @@ MODEL = (
     *sets(
         {"plan.sharding": always("zero3")},
         r"fsdp2?|fully[\s-]sharded(?: data[\s-]parallel(?:ism)?)?",
+        r"(?:fsdp2?[\s:='\"]*)?full_shard(?:\s+auto_wrap)?",
         why="FSDP shards what ZeRO-3 shards",
     ),
     *sets(

@@ -47,6 +47,7 @@ _VERBS = (
     r"(?:(?:i|we|you|they|it|only|just|still|can|could|would|get|got|had|have|has|use|used|run|ran|with|buy|rent|there|is|are|were|was|be"
     r"|cut|cuts|lose|lost|loses|reduce|reduced|increase|increased|raise|drop|dropped|drops|lower|grow|shrink|the|our|my|by|to|at)\s+)*"
 )
+_GOOD = r"(?:best|optimal|proper|right|correct|good|ideal|recommended|suitable|appropriate)"
 _SHARDED = r"(?:[fh]sdp2?|zero-?[123])"
 _HALF = (
     r"(?P<how>halved|doubled|tripled|half(?:\s+as\s+\w+)?|twice(?:\s+as\s+\w+)?|double|slower"
@@ -177,6 +178,9 @@ QUESTIONS = (
         r"(?:is\s+)?(?:something|anything|what'?s|sth)\s+(?:is\s+)?(?:off|wrong|broken|fishy)(?:\s+here)?",
         r"(?:too|so|very|rather|pretty)\s+(?:low|slow|bad|poor)(?=\s*\?)|should\s+(?:i|we)\s+be\s+(?:happy|worried|concerned)",
         r"to\s+blame|(?:the\s+)?culprit|at\s+fault|(?:the\s+)?limiting\s+factor",
+        r"(?:low|poor|slow)\s+(?:pre-?)?(?:training\s+)?(?:training|throughput|performance|speed|tflops?|mfu|(?:gpu\s+)?utili[sz]ation)(?!\s*(?:of\s+)?\d)",
+        r"(?:(?:not|un)\s?able|fail(?:ed|ing)?|can(?:['’]?t|\s?not)|could(?:n['’]?t|\s+not))\s+(?:to\s+)?(?:reproduce|reach|match|replicate)"
+        r"\s+(?:the\s+|that\s+|this\s+|your\s+)?(?:\S+\s+){0,2}?(?:throughput|speed|performance|tflops?|mfu|numbers)",
         r"(?:diagnose|bottlenecks?|under-?perform(?:s|ing)?|troubleshoot)",
         r"where\s+(?:does|is|did)\s+(?:(?:all|most\s+of)\s+)?(?:the|my|our)\s+time\s+(?:go(?:ing)?|lost"
         r"|spent)|what\s+(?:is\s+)?(?:takes?|taking|eats?|eating|limits?|limiting)\s+(?:so\s+long|the\s+time"
@@ -285,7 +289,7 @@ QUESTIONS = (
     *topic(
         Topic.FEWEST,
         (
-            r"(?:how\s+many(?:\s+(?:de|of|more|such))?|(?:the\s+)?(?:minimum|fewest|least|smallest)(?:\s+(?:number"
+            r"(?:how\s+many(?:\s+(?:de|of|more|such|(?:blocks|units|pieces|sheets)\s+of))?|(?:the\s+)?(?:minimum|fewest|least|smallest)(?:\s+(?:number"
             rf"|amount)\s+of)?)\s+(?:{ACCELERATOR}|{DEVICE_NOUN}"
             rf"|{GROUP})(?:\s+{DEVICE_NOUN})?(?![\s-]*(?:hours?|hrs)\b)(?:\s+(?:do|would|will|should|are|is)\s+(?:i|we"
             r"|one|you|it)?(?:\s*(?:need(?:ed)?|require[d]?|take|have))?)?(?:\s+(?:needed"
@@ -463,15 +467,15 @@ QUESTIONS = (
     *topic(
         Topic.PLAN,
         (
-            r"(?:what|which)\s+(?:kind\s+of\s+|is\s+the\s+)?(?:best\s+"
-            r"|optimal\s+)?(?:parallelism|parallelization|parallelisation"
+            r"(?:what|which)\s+(?:kind\s+of\s+|(?:is|would\s+be)\s+(?:the|an?)\s+)?(?:(?:combinations?|mix(?:ture)?|degrees?|choice)\s+of\s+)?"
+            rf"(?:{_GOOD}\s+)?(?:(?:(?:data|tensor|pipeline|expert|context|[dtpec]p|3d|4d)[\s,/&+]*(?:and\s+)?)+\s+)?(?:parallelism|parallelization|parallelisation"
             r"|parallel\s+(?:strategy|plan|configuration|config|layout|setup)"
             r"|tp(?:\s*/\s*pp)?(?:\s*/\s*dp)?|sharding|plan|layout|mapping|partitioning|split|strategy|configuration|config"
             r"|settings?)(?:\s+(?:should|is|do|would|to|are)(?:\s+(?:i|we|best|optimal|use"
-            r"|pick|choose))*)?"
+            r"|pick|choose))*|\s+(?:is\s+)?supposed\s+to\s+be)?"
         ),
         (
-            r"(?:best|optimal)\s+(?:parallelism|parallel\s+(?:strategy|plan|config\w*)"
+            rf"{_GOOD}\s+(?:parallelism|parallel\s+(?:strategy|plan|config\w*)"
             r"|tp/pp(?:/dp)?|3d\s+parallelism|sharding|plan|layout|configuration)"
         ),
         (
@@ -563,13 +567,14 @@ QUESTIONS = (
         ),
         r"(?:will|would|does|do)(?=\s+(?:a\s+|an\s+|the\s+)?\S+(?:\s+\S+){0,2}\s+fit\b)",
         (
-            r"(?:get|got|getting|hit|hitting|crash(?:es|ed|ing)?(?:\s+with)?|run(?:ning)?\s+(?:in)?to)?\s*(?:an?\s+)?(?:cuda\s"
+            r"(?:get|got|getting|hit|hitting|(?:raise|throw|give)s?|crash(?:es|ed|ing)?(?:\s+with)?|run(?:ning)?\s+(?:in)?to)?\s*(?:an?\s+)?(?:cuda\s"
             r"+)?(?:oom|out[\s-]of[\s-]memory)(?:s|\s+errors?)?"
         ),
         _OOM,
         r"(?:activation\s+|gpu\s+)?memory\s+(?:blow|explode|overflow|spike)s?(?:\s+up)?",
         r"what\s+(?:breaks|fails|goes\s+wrong|gives\s+(?:way|out))(?:\s+first)?",
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
+        r"(?:(?:is|are|does|do|did)\s*(?:n['’]?t|\s+not)|not)\s+work(?:s|ed|ing)?",
         r"(?:days|weeks|time)\s+(?:and|&|\+)\s+(?:dollars|money|\$)|(?:dollars|money|\$)\s+(?:and|&|\+)\s+(?:days|weeks|time)",
         r"is\s+(?:the\s+)?\w+\s+(?:going\s+to\s+be\s+)?(?:the|a|our)\s+(?:main\s+)?(?:bottleneck|problem|limit|issue)|how\s+(?:bad|good)(?:\s+(?:is|will)\s+(?:it|that)(?:\s+be)?)?",
         r"(?:time|duration|seconds|minutes|hours)\s+(?:per|for\s+(?:an?|one|each)|of\s+(?:an?|one|each))\s+(?:step|iteration|epoch|update)(?!\s+\d)",

@@ -1,11 +1,13 @@
 """What a line says of tuning a trained model: the method, its adapters, samples and rollout."""
 
-from .fragments import ACCELERATOR, BATCH, BE, DEVICE_NOUN, MOST, number_in, whole_in
+from .fragments import ACCELERATOR, BATCH, BE, DEVICE_NOUN, MOST, PARAMS, number_in, whole_in
 from .readers import always, plain, prefixed, sequence, sequence_of, whole, word_of_group
 from .rule import Rule, asks, means, sets
 
 _NOUN = r"(?:\s+(?:adapters?|fine-?\s?tun\w*|training|sft|run|stage))?"
 _BASE = r"(?:4[\s-]?bits?|nf4|int4)"  # how its base is kept
+# of a weight of the base
+_BITS = r"(?P<whole>int|nf)?(?P<v>4|8|16)(?P<v_s>)(?(whole)(?:[\s-]?bits?)?|[\s-]?bits?)"
 _RANK = r"(?:[,\s]+(?:with\s+)?(?:rank|r)\s*[=:]?\s*(?P<rank>\d+))?"
 _SAMPLES = r"(?:samples?|generations?|roll-?outs?|completions?|responses?|answers?)"
 _EACH = (
@@ -36,9 +38,25 @@ TUNING = (
     ),
     *adapters("lora", r"lora"),
     *sets(
+        {"job.method": always("lora"), "job.adapter.base_bits": whole("v")},
+        rf"{_BITS}\s+lora{_NOUN}",
+        rf"lora{_NOUN}\s+(?:(?:in|with|at|on)\s+)?(?:an?\s+)?{_BITS}(?:\s+(?:base|weights))?(?!\s+(?:adam|optim))",
+    ),
+    *sets(
+        {"job.adapter.base_bits": whole("v")},
+        rf"{_BITS}\s+(?:frozen\s+)?base(?:\s+(?:model|weights))?",
+        r"load_in_(?P<v>4|8)(?P<v_s>)bit(?:\s*[=:]\s*true)?",
+    ),
+    *sets(
         {"job.method": always("lora"), "job.adapter.rank": whole("v")},
         r"lora_(?:r|rank|dim)\s*[:=]?\s*(?P<v>\d+)",
         r"(?:low-rank\s+)?adapters?\s*(?:of|with|at|,|\()?\s*(?:rank|r)\s*[:=]?\s*(?:of\s+)?(?P<v>\d+)",
+    ),
+    *asks(
+        "parameters that are trained: of which rank are the adapters (job.adapter.rank)?",
+        rf"(?:number\s+of\s+)?trainable\s+{PARAMS}{BE}\s*{number_in('x')}\s*%?",
+        rf"{number_in('x')}[\s-]*trainable(?:\s+{PARAMS})?",
+        choices=("job.adapter.rank",),
     ),
     *sets({"adapter_rank": whole("v")}, rf"(?:lora[\s_-]*)?(?:rank|r){BE}\s*(?P<v>\d+)"),
     *sets(
@@ -151,7 +169,7 @@ TUNING = (
         "a setting of the optimizer or the loss: it costs nothing",
         rf"(?:beta|lr|learning[\s_-]rate|(?:(?:lr|learning[\s_-]rate)[\s_-])?warm-?up(?:[\s_-](?:steps|ratio))?|weight[\s_-]decay|temperature|temp|kl(?:[\s_-](?:coef\w*"
         rf"|penalty|beta))?|clip(?:[\s_-]\w+)?|dropout|top[\s_-]?p|gamma|lambda|epsilon|eps|seed|momentum|beta[12]){BE}\s*"
-        r"\d+(?:\.\d+)?(?:e-?\d+)?%?(?!\s*(?:b\b|tokens?|gpus?|[xX×*]))(?:\s+steps\b)?",
+        r"\d*\.?\d+(?:e-?\d+)?%?(?!\s*(?:b\b|tokens?|gpus?|[xX×*]))(?:\s+steps\b)?",
     ),
     *means(
         "a data set: how large it is is not known here",

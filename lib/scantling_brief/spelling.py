@@ -26,6 +26,13 @@ _IN_MYRIADS = re.compile(r"(\d+(?:\.\d+)?)\s?(万亿|千亿|百亿|亿|万|千)"
 _ELIDED = re.compile(r"\b[ldqn]['’](?=[^\W\d])", re.IGNORECASE)  # l'entraînement d'un
 HAN = re.compile(r"[\u3400-\u9fff]+")
 _HOW_MANY_DE = re.compile(r"\b(how many) de\s+(?=\w)")  # combien de
+# one digit before what it counts: 两台, 三个月
+_DIGITS = dict(zip("一二两三四五六七八九十", (1, 2, 2, 3, 4, 5, 6, 7, 8, 9, 10), strict=True))
+_DIGIT = re.compile(
+    rf"(?<![{''.join(_DIGITS)}百千万\d])([{''.join(_DIGITS)}])(?=台|张|块|卡|机|周|天|层|轮|节点|个(?:月|星期|节点|机))"
+)
+_MACHINES = re.compile(r"(?<=\d)\s?机(?!器)")  # 4机32卡
+_PRO = re.compile(r"\bpro(?=\s+[A-ZÄÖÜ])")  # pro Parameter
 _JE = re.compile(r"\bje(?=\s+\d)")  # mit je 8 H100
 _GERMAN_BILLION = re.compile(r"(?<=\d)\s?Billion\b")
 
@@ -55,6 +62,7 @@ def in_english(text: str) -> str:
     gigabytes as GB. A Billion between German words is no English one: it is asked about."""
     text = _from_chinese(text)
     if _german() & {word.lower() for word in _LETTERS.findall(text)}:
+        text = _PRO.sub("per", text)
         text = _JE.sub("each", _GERMAN_BILLION.sub(" Bio", text))
     return _HOW_MANY_DE.sub(r"\1 ", _LETTERS.sub(_word, _UNITS.sub(" GB", _ELIDED.sub("", text))))
 
@@ -83,7 +91,8 @@ def _from_chinese(text: str) -> str:
         text = text.replace(mark, english)
     if not HAN.search(text):
         return text
-    text = _IN_MYRIADS.sub(_myriads, text)
+    text = _DIGIT.sub(lambda match: str(_DIGITS[match[1]]), text)
+    text = _MACHINES.sub(" machines ", _IN_MYRIADS.sub(_myriads, text))
     for word, english in _chinese().items():
         text = text.replace(word, f" {english} ")
     return " ".join(text.split())

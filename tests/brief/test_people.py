@@ -17,12 +17,24 @@ COLLEAGUES = rows("colleagues.yaml")
 OFFICES = rows("offices.yaml")
 BUYERS = rows("buyers.yaml")
 INBOXES = rows("inboxes.yaml")
+TRACKERS = rows("trackers.yaml")
 ORDINARY = rows("ordinary.yaml")
 
 
 @pytest.mark.parametrize(
     "row",
-    [*PEOPLE, *LATER, *PLANNERS, *FORUMS, *THREADS, *COLLEAGUES, *OFFICES, *BUYERS, *INBOXES],
+    [
+        *PEOPLE,
+        *LATER,
+        *PLANNERS,
+        *FORUMS,
+        *THREADS,
+        *COLLEAGUES,
+        *OFFICES,
+        *BUYERS,
+        *INBOXES,
+        *TRACKERS,
+    ],
     ids=lambda row: row["said"][:40],
 )
 def test_no_line_is_read_as_another(row):
@@ -44,6 +56,7 @@ def test_no_line_is_read_as_another(row):
         OFFICES,
         BUYERS,
         INBOXES,
+        TRACKERS,
     ],
     ids=[
         "first half",
@@ -56,6 +69,7 @@ def test_no_line_is_read_as_another(row):
         "offices",
         "buyers",
         "inboxes",
+        "trackers",
     ],
 )
 def test_most_lines_are_right_and_hardly_any_is_wrong(lines):
