@@ -34,22 +34,22 @@ Built = TypeVar("Built")
 Arguments = ParamSpec("Arguments")
 
 
-def resolve(design: Design) -> Resolved:
+def resolve(design: Design, framework: str | None = None) -> Resolved:
     """`design` with nothing left to look up: catalogue rows found, defaults applied and listed in
-    `assumed`. Raises DesignError for an unknown id (with the other unknown ids) or an impossible
-    combination and for a method that is no pre-training, Unsettled for words that nobody has
-    settled."""
+    `assumed`. `framework` is the stack of a design that names none. Raises DesignError for an
+    unknown id (with the other unknown ids) or an impossible combination and for a method that is
+    no pre-training, Unsettled for words that nobody has settled."""
     if design.unsettled:
         raise Unsettled(design.title, design.unsettled)
     refuse_posttraining(design)
     try:
-        return _resolved(design)
+        return _resolved(design, framework)
     except DesignError as error:
         error.with_others(unknown_names(design.data()))
         raise
 
 
-def _resolved(design: Design) -> Resolved:
+def _resolved(design: Design, framework: str | None) -> Resolved:
     cluster, of_cluster = _cluster(dumps(design.cluster.stated(), sort_keys=True))
     model, params, of_model = _model(design)
     assumed = [*of_model, *of_cluster]
@@ -57,7 +57,7 @@ def _resolved(design: Design) -> Resolved:
         sync, of_sync = build_sync(design.job.sync)
         cluster = replace(cluster, sync=sync)
         assumed += of_sync
-    software, of_software = _software(design.stack)
+    software, of_software = _software(design.stack, framework)
     modern = family(cluster.accelerator.family).modern
     machine = Machine(model, params, cluster, stack(canonical(software, modern)))
     phases, of_phases = build_phases(design, machine)
@@ -128,9 +128,14 @@ def _built_model(
     return model, parameters(model), tuple(assumed)
 
 
-def _software(spec: str | StackSpec | None) -> tuple[str | None, list[Assumed]]:
+def _software(
+    spec: str | StackSpec | None, framework: str | None
+) -> tuple[str | None, list[Assumed]]:
     """The stack that a design names, and what stands in where it names none or nobody has published
     a run of it."""
+    if spec is None and framework:
+        why = "no software named: the only framework with a launch kit for these chips"
+        return framework, [Assumed("stack", framework, why)]
     if spec is None:
         why = "no software named: constants pooled over all stacks, and a wider band"
         return None, [Assumed("stack", None, why)]

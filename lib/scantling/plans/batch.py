@@ -73,7 +73,7 @@ def with_batches(resolved: Resolved) -> Resolved:
     rows = {row.field: row for row in resolved.assumed}
     if not any(f"{section}.global_batch" in rows for section in sections):
         return resolved
-    best = suited(resolved.design.of_a_step())
+    best = suited(resolved.design.of_a_step(), resolved.stack)
     phases = []
     for section, spec, phase, batch in zip(sections, specs, resolved.phases, best):
         field = f"{section}.global_batch"
@@ -91,9 +91,10 @@ def with_batches(resolved: Resolved) -> Resolved:
 
 @of_rows
 @lru_cache(maxsize=256)
-def suited(design: Design) -> tuple[int, ...]:
-    """The batch of each phase that suits its plans best, near the one that it has."""
-    resolved = resolve(design)
+def suited(design: Design, framework: str | None = None) -> tuple[int, ...]:
+    """The batch of each phase that suits its plans best, near the one that it has; `framework` is
+    the stack of a design that names none."""
+    resolved = resolve(design, framework)
     specs: Sequence[PhaseSpec] = design.job.phases or [design.job]
     seen: list[tuple[Aim, Phase]] = []
     found: list[int] = []

@@ -1,5 +1,6 @@
 """A design made ready for the models: resolved, its own calibration read, its pins found legal."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 from ..base.errors import DesignError
@@ -10,17 +11,18 @@ from ..design.design import Design
 from ..design.resolve import resolve
 from ..design.resolved import Phase, Resolved
 from ..physics import calibration_file
-from ..physics.gather import stack_of
+from ..physics.gather import situation, stack_of
 from .batch import with_batches
+from .evaluate import legal
 from .pin_laws import check_pins
+from .space import COARSE, offered
+from .stack_laws import kits_for
 
 
 def prepare(design: Design) -> Resolved:
     """`design` resolved, with the constants of the calibration that it names or holds and with
     every pin held against the laws of plans. Raises DesignError for whatever is wrong with it."""
-    resolved = with_batches(resolve(design))
-    for i, phase in enumerate(resolved.phases):
-        _check(resolved, i, phase)
+    resolved = _with_plans(design)
     if design.calibration is None:
         return resolved
     override = calibration_file.read(design.calibration, folder=design.folder)
@@ -28,6 +30,27 @@ def prepare(design: Design) -> Resolved:
     applied = override.under(stack_of(resolved))
     assumed = (*resolved.assumed, Assumed("calibration", override.path, applied.says()))
     return replace(resolved, calibration=applied, assumed=assumed)
+
+
+def _with_plans(design: Design) -> Resolved:
+    """`design` resolved, its batches chosen, its pins found legal. Where it names no stack, and one
+    framework alone has a launch kit for its chips and offers a plan, it is run by that one."""
+    resolved = resolve(design)
+    kits = [] if resolved.stack else kits_for(resolved.cluster)
+    if len(kits) == 1:
+        with suppress(DesignError):
+            run = _checked(with_batches(resolve(design, kits[0].name)))
+            for phase in run.phases:
+                legal(situation(run, phase), offered(COARSE, run))
+            return run
+    return _checked(with_batches(resolved))
+
+
+def _checked(resolved: Resolved) -> Resolved:
+    """The same where the pins of every phase are legal; raises DesignError."""
+    for i, phase in enumerate(resolved.phases):
+        _check(resolved, i, phase)
+    return resolved
 
 
 def _check(resolved: Resolved, i: int, phase: Phase) -> None:

@@ -437,6 +437,12 @@ def runs_on(plan: Plan, situation: Situation) -> list[Stack]:
     return [stacks()[name] for name, runs in run_by(plan, situation).items() if np.all(runs)]
 
 
+def kits_for(cluster: Cluster) -> list[Stack]:
+    """Stacks with a launch kit for the chips of a cluster."""
+    vendor = family(cluster.accelerator.family).vendor_stack
+    return [one for one in stacks().values() if one.kit and vendor in one.chips.split()]
+
+
 def run_by(plan: Plan, situation: Situation) -> dict[str, Array]:
     """Whether each stack with a launch kit for a design's chips would run some plans as they are:
     its laws are kept and every value is offered. {stack: bool [plans]}"""
@@ -444,16 +450,14 @@ def run_by(plan: Plan, situation: Situation) -> dict[str, Array]:
     run = Run(resolved.model, situation.phase, resolved.cluster)
     columns = {name: np.asarray(value).astype(np.int64) for name, value in vars(plan).items()}
     columns["recompute_share"] = np.asarray(plan.recompute_share, float)
-    vendor = family(resolved.cluster.accelerator.family).vendor_stack
     out = {}
-    for one in stacks().values():
-        if one.kit and vendor in one.chips.split():
-            runs = among_offers(one.offers, columns)
-            if not one.offers.get("recompute_modules"):
-                runs = runs & (columns["modules"] == 0)
-            for law in laws_of_stack(one.name):
-                runs = runs & law.holds(columns, run)
-            out[one.name] = runs
+    for one in kits_for(resolved.cluster):
+        runs = among_offers(one.offers, columns)
+        if not one.offers.get("recompute_modules"):
+            runs = runs & (columns["modules"] == 0)
+        for law in laws_of_stack(one.name):
+            runs = runs & law.holds(columns, run)
+        out[one.name] = runs
     return out
 
 

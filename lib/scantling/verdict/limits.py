@@ -335,7 +335,7 @@ def batches_nearby(chosen: Chosen) -> Iterator[NearbyBatch]:
         return
     nodes = have // gcd(have, cluster.devices_per_node)
     resolved = chosen.search.situation.resolved
-    best = suited(resolved.design.of_a_step())[resolved.phases.index(chosen.phase)]
+    best = suited(resolved.design.of_a_step(), resolved.stack)[resolved.phases.index(chosen.phase)]
     for kind, multiple, units, noun in (
         ("nodes", nodes, nodes, "nodes" if nodes < have else "devices"),
         ("replicas", replicas * plan["micro_batch"], replicas, "replicas"),
