@@ -14,7 +14,7 @@ from closed_forms import saved_bytes_per_layer
 from hypothesis import given, settings, strategies as st
 from scantling.catalogue.models.shape import make_shape, parameters
 from scantling.catalogue.words import OFFLOADS, PRECISIONS, RECOMPUTES, SHARDINGS
-from scantling.physics.cases import Cases, Chip, Job, Plan, code
+from scantling.physics.cases import HOST_ALL, ZERO2, ZERO3, Cases, Chip, Job, Plan, code
 from scantling.physics.constants import gather
 from scantling.physics.memory import constants as memory_constants
 from scantling.physics.memory.peak import (
@@ -517,13 +517,50 @@ def test_gradients_that_are_not_there_leave_room_for_logits():
     on four A100 takes 47.6 GB with 4 sequences and 69.0 with 8. Beside what grows with them 26.2 GB
     are left: weights and moments in fp32, two layers and the embedding gathered in 16 bit, and no
     gradients, of 8 GB."""
-    one, two = (_under_zero3("hf-trainer", n) for n in (1, 2))
+    one = _under_zero3("hf-trainer")
     held = parameters(make_shape(**LLAMA)).total / 8
     assert one.gradients == pytest.approx(4 * held, rel=1e-5)
     assert one.total < _under_zero3("deepspeed").total
-    # two micro-batches: the first one's gradients stay, whole until both are done
-    assert two.gradients == pytest.approx(8 * one.gradients, rel=1e-9)
-    assert two.total - one.total > 7 * one.gradients
+
+
+def test_gradients_without_exchange_are_whole_in_the_format_that_computes():
+    """Accelerate 1.15.0, `set_mixed_precision`: reduce_dtype is param_dtype, and `fully_shard`
+    casts a gradient that waits for its exchange to reduce_dtype alone: 16 bit for each of all
+    parameters while micro-batches add up, 4 bytes under fp32. Micro-batches that are exchanged one
+    by one leave the fp32 shards."""
+    total = parameters(make_shape(**LLAMA)).total
+    summed, wide = (
+        _under_zero3("hf-trainer", 2, precision=PRECISIONS.index(name)) for name in ("bf16", "fp32")
+    )
+    assert summed.gradients == pytest.approx(2 * total, rel=1e-5)
+    assert wide.gradients == pytest.approx(4 * total, rel=1e-5)
+    assert _under_zero3("pytorch-fsdp", 2).gradients == pytest.approx(4 * total / 8, rel=1e-5)
+
+
+def test_gradients_without_exchange_stay_on_the_device_beside_offloaded_weights():
+    """PyTorch's FSDP moves a gradient to the host when it is reduced (`CPUOffload`,
+    `CPUOffloadPolicy`): under no_sync that is after the last micro-batch."""
+    total = parameters(make_shape(**LLAMA)).total
+    away = dict(offload=HOST_ALL)
+    assert _under_zero3("hf-trainer", 1, away).gradients == 0
+    assert _under_zero3("hf-trainer", 2, away).gradients == pytest.approx(2 * total, rel=1e-5)
+
+
+def test_zero3_of_deepspeed_steps_over_a_sub_group_at_a_time():
+    """DeepSpeed, runtime/zero/stage3.py: `_create_fp16_sub_groups` cuts what a device holds into
+    groups of sub_group_size (1e9) parameters, `_prepare_fp32_grad_for_sub_group` widens the
+    gradients of one, and `_release_sub_group` drops them before the next: 4e9 bytes, however many
+    parameters a device holds. ZeRO-2 (stage_1_and_2.py) has one group of all that it owns."""
+    held = parameters(make_shape(**LLAMA)).total / 2
+    assert held > 3e9
+    small = dict(dp=2, micro_batch=1)
+    two, three = (
+        _under_zero3("deepspeed", 1, small | dict(sharding=kind), seq_len=128, grad_bytes=2.0)
+        for kind in (ZERO2, ZERO3)
+    )
+    step = lambda m: m.gathered + m.activations  # noqa: E731
+    assert step(two) == pytest.approx(4 * held, rel=0.01)
+    assert 4e9 <= step(three) < 1.5 * 4e9
 
 
 def test_kempnerforge_sums_whole_gradients_and_gathers_logits():

@@ -105,9 +105,10 @@ class MemoryConstants:
     # 1: gradients are None between steps; with one micro-batch a step they take the place of
     # the activations that the backward frees
     fresh_gradients: Column
-    # 1: sharded gradients are summed whole over the micro-batches of a step and reduced once
-    # (no_sync)
+    # bytes of a sharded gradient that is summed whole, in the format that computes or wider, over
+    # the micro-batches of a step and reduced once (no_sync); 0: it is reduced after each
     whole_gradients: Column
+    step_parameters: Column  # most of a device that the optimizer steps over at once under ZeRO-3
     # 1: the optimizer steps over all tensors at once, with a copy of the second moments for
     # their roots (torch.optim's foreach)
     foreach: Column

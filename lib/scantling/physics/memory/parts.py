@@ -89,6 +89,7 @@ class Frame:
     logits: Column
     transient: Column  # the layer at work
     most: Column  # the same with nothing repeated
+    step_most: Column  # fp32 gradients that the optimizer steps over at once
     buffers: Column
     per_tp: Column
     repeats: bool  # whether any plan recomputes
@@ -363,8 +364,9 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
     of_weight, of_gradient, owned = (
         np.where(p.sharding >= kind, share, 1.0) for kind in (ZERO3, ZERO2, ZERO1)
     )
-    summed = (c.micro_batches > 1) * (1.0 - c.software.sync_each_batch)
-    of_gradient = np.maximum(of_gradient, k.whole_gradients * summed)
+    # not exchanged before the last micro-batch: whole until then, on the device in any case
+    waits = (c.micro_batches > 1) * (1.0 - c.software.sync_each_batch) * (k.whole_gradients > 0)
+    unreduced = waits * np.minimum(gradient, np.maximum(k.whole_gradients, weight))
     # the fp32 shard is the weight: no 16-bit one beside it
     plain = weight * (1.0 - k.fp32_shards * (job.master_bytes > 0) * (1.0 - away))
     stored = np.minimum(plain, cached)  # a shard is never more than its part of the whole weight
@@ -388,7 +390,7 @@ def parameter_bytes(c: Cases, group: Column) -> ParameterBytes:
         states, step = (np.where(away, 0.0, x) for x in (states, step))
         resident, gradient, cache = (np.where(gone, 0.0, x) for x in (resident, gradient, cache))
         gathered = np.where(gone, cached + weight, gathered)
-    gradients = gradient * of_gradient * copies
+    gradients = np.maximum(gradient * of_gradient, unreduced) * copies
     return ParameterBytes(
         weight=resident,
         cache=cache * copies,
@@ -457,6 +459,7 @@ def frame(c: Cases) -> Frame:
         repeats=repeats,
         transient=k.activation * (largest * k.working + dropped),
         most=k.activation * k.working * largest,
+        step_most=np.where(p.sharding >= ZERO3, k.step_bytes * k.step_parameters, np.inf),
         buffers=exchange_buffers(c, sorts),
         split_saved=saved_for_weights(c) if waits else 1.0,
     )
@@ -501,7 +504,7 @@ def device(c: Cases, f: Frame, at: Place) -> DeviceContents:
     # the head's weight gradient, before it is accumulated
     gathered = 2.0 * at.heads * f.head * per_tp + _gathered(f, at, trunk, experts, ends)
     # fp32 gradients of the optimizer's step take the place of the activations
-    step = trunk * f.bytes.step + experts * f.expert_bytes.step
+    step = np.minimum(trunk * f.bytes.step + experts * f.expert_bytes.step, f.step_most)
     return DeviceContents(
         trunk=trunk,
         experts=experts,

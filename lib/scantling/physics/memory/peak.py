@@ -107,13 +107,15 @@ def memory(c: Cases) -> Memory:
     recompute leaves of them, the layer at work (0.4 of its list and what it has to repeat), and the
     logits of one micro-batch where the loss is.
     Other: layers gathered under ZeRO-3, the head's 16-bit weight gradient, fp32 gradients while the
-    optimizer steps (in the place of the activations), exchange buffers, the framework's own memory,
-    and fragmentation as a share of all of it.
+    optimizer steps (in the place of the activations; under ZeRO-3 those of as many parameters as
+    the stack steps over at once), exchange buffers, the framework's own memory, and fragmentation
+    as a share of all of it.
     By the code of a stack (catalogue/memory_facts.csv): gradients that are None before the backward
     take, with one micro-batch a step, the place of the activations that it frees:
     max(saved + logits, max(saved, gradients) + layer at work); sharded gradients that are summed
-    without exchange are whole while micro-batches add to them; logits may be gathered over tp; an
-    optimizer that steps over all tensors at once copies the second moments.
+    without exchange are whole, and in the format that computes, while micro-batches add to them;
+    logits may be gathered over tp; an optimizer that steps over all tensors at once copies the
+    second moments.
     `capacity` is the chip's usable memory, less the context and fragmentation where a stack's
     published figures do not count them (allocator peaks), less 5 % for a stack without data. Rivals
     divide 18 bytes a parameter and add 34 s b h: no logits, no schedule but 1F1B, no gathered
