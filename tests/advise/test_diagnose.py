@@ -232,3 +232,41 @@ def test_tensor_ranks_spread_over_nodes_are_found_on_a_mesh_too(chip):
     slow_s = float(step_time(spread.change(case, 1.0)).total)
     found = diagnose(design.change({"measured.step_s": slow_s}))
     assert spread.name in [row["cause"] for row in found.causes[:4]]
+
+
+def stated(text, mfu):
+    """The lines that a stated MFU gets."""
+    return diagnose(Design.from_text(text).change(measured={"mfu": mfu})).lines
+
+
+H200 = (
+    "model: qwen2.5-32b\ncluster: {accelerator: h200-sxm, devices: 16}\njob: {seq_len: 4096, "
+    "global_batch: 256}\nstack: megatron-core\nplan: {tp: 4, pp: 2}\n"
+)
+B300 = (
+    "model: qwen3-4b\ncluster: {accelerator: b300-sxm, devices: 16}\njob: {seq_len: 4096, "
+    "global_batch: 128}\nstack: pytorch-fsdp\nplan: {sharding: zero3}\n"
+)
+
+
+def test_an_mfu_by_the_peak_with_sparsity_is_counted_anew():
+    """NVIDIA's H200 sheet prints 1,979 TFLOP/s in 16 bit, with sparsity: 420 TFLOP/s a device are
+    21.2 % of it and 42.5 % of the dense 989."""
+    line = stated(H200, 420 / 1979)[1]
+    assert "with sparsity" in line and "21.2 %" in line and "42.4 %" in line and "989" in line
+
+
+def test_an_mfu_by_the_peak_that_trainers_fall_back_to_is_counted_anew():
+    """torchtitan 0.3.0, `get_peak_flops`: 312e12, the A100's, for a chip that it does not know. 276
+    TFLOP/s on B300, of 2,250, are 12 % and read 88 %."""
+    line = stated(B300, 276e12 / 312e12)[1]
+    assert "A100" in line and "12.3 %" in line and "2,250" in line
+
+
+def test_a_likely_mfu_is_not_counted_anew():
+    """Nor is one that losses explain better than any other peak does, nor a step that was timed."""
+    a = assess(Design.from_text(H200))
+    assert not any("dense bf16 peak" in line for line in stated(H200, a.mfu))
+    assert not any("dense bf16 peak" in line for line in stated(H200, a.mfu / 8))
+    timed = Design.from_text(H200).change(measured={"step_s": 2 * a.step_s})
+    assert not any("dense bf16 peak" in line for line in diagnose(timed).lines)

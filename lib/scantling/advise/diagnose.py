@@ -25,6 +25,7 @@ from ..verdict.assess import assess
 from ..verdict.assessment import Chosen
 from ..verdict.numbers import MEASURED_SPEEDS, utilisation
 from .defects import BUILT_IN, FASTER, SLOWER, Cause, step_s
+from .other_peaks import counted_anew
 
 FINE = 2**24  # steps from a sound size to the worst, by ratio, among which one is solved for
 ENOUGH = 0.8  # share of the gap below which a cause does not explain it alone
@@ -138,6 +139,8 @@ def diagnose(design: Design) -> Diagnosis:
     suspects = _suspects(run)
     already = built_in(run)
     lines = _lines(run, suspects, already)
+    if "mfu" in measured and not run.inside:
+        lines[1:1] = _other_peak_lines(run, measured["mfu"])
     if not design.plan.stated():
         lines.insert(
             1,
@@ -294,6 +297,14 @@ def _measured_line(run: Measurement) -> str:
         return f"{line}inside the band, so it may be nothing but what the model cannot tell"
     slow = word.removesuffix("er")
     return f"{line}outside the band; a sound run is as {slow} in {share(run.chance)} of cases"
+
+
+def _other_peak_lines(run: Measurement, stated: float) -> list[str]:
+    """The stated MFU counted anew, where another peak than the dense one explains it."""
+    resolved = run.sound.search.situation.resolved
+    chip, precision = resolved.cluster.accelerator, run.sound.search.situation.phase.precision
+    line = counted_anew(chip, precision, stated, utilisation(run.sound, run.predicted_s).mfu)
+    return [line] if line else []
 
 
 def _peak_line(run: Measurement, peak_gb: float) -> str:

@@ -7,6 +7,8 @@ from ..base.records import Lines, record
 from .rows import Sourced
 
 USUAL_ACCELERATOR = "h100-sxm"  # where only a model is named
+# whose peak trainers take for a chip that they do not know (torchtitan 0.3.0, tools/utils.py)
+UNKNOWN_TO_TRAINERS = "a100-80-sxm"
 USUAL_FABRIC = "rocev2-400"  # between nodes of a chip that no node of the catalogue holds
 HOST_LINK = 31.5e9  # of a chip whose host link nobody has published: PCIe 4, sixteen lanes
 # round trip between sites about 1,000 km apart (NVIDIA, NeMo over two data centres, 2025-03)
