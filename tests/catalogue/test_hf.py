@@ -354,6 +354,32 @@ def test_rwkv_has_its_papers_parameters_and_products(layers, d, forward):
     assert flops_per_token(model, 1024).total / 3 == pytest.approx(forward, rel=1e-3)
 
 
+def test_a_list_of_one_number_for_every_layer_is_that_number(tmp_path):
+    """Hunyuan-A13B's config.json lists its top-k, as transformers' HunYuanMoEV1Config allows: "if
+    it is a list, it will be used as the number ... for each layer". Its card: 80 billion
+    parameters, 13 billion active."""
+    fields = {
+        "model_type": "hunyuan_v1_moe",
+        "hidden_size": 4096,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "intermediate_size": 3072,
+        "num_experts": 64,
+        "moe_topk": [8] * 32,
+        "vocab_size": 128167,
+        "tie_word_embeddings": True,
+    }
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(fields))
+    p = parameters(from_hf(file)[0])
+    assert p.total == pytest.approx(80e9, rel=0.01) and p.active == pytest.approx(13e9, rel=0.03)
+    file.write_text(json.dumps(fields | {"moe_topk": [8] * 31 + [4]}))
+    with pytest.raises(DesignError, match="moe_topk"):
+        from_hf(file)
+
+
 def test_dbrx_is_as_large_as_it_was_announced():
     """132 B parameters, 36 B of them active (Databricks, Introducing DBRX, March 2024), by the
     config that they published."""

@@ -49,11 +49,14 @@ class Reader:
         return None
 
     def count(self, *names: str, least: int = 1) -> int | None:
-        """A whole number from `least` to a billion, or None where no name is in the file."""
+        """A whole number from `least` to a billion, or None where no name is in the file; a list
+        that has the same one for every layer is that number."""
         for name in names:
             value = self.get(name)
             if value is None:
                 continue
+            if isinstance(value, list) and value and value.count(value[0]) == len(value):
+                value = value[0]
             if not is_number(value) or not least <= value <= 1e9 or value % 1:
                 raise self.wrong(name, value, f"a whole number of at least {least}")
             return int(value)
