@@ -14,7 +14,16 @@ from scantling.base.records import Record, record
 from scantling.base.units import DAY_S
 from scantling.catalogue.setting_names import NAMES, SETTING_OF, Setting
 
-STAMP = re.compile(r"(\d{4})[-/]?(\d\d)[-/]?(\d\d)[ T_](\d\d):(\d\d):(\d\d)(?:[.,](\d{1,9}))?")
+TIME = r"(?P<time>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"
+STAMPS = (
+    re.compile(rf"(?P<year>\d{{4}})[-/]?(?P<month>\d\d)[-/]?(?P<day>\d\d)[ T_]{TIME}"),
+    # nanotron and the Trainer of Hugging Face: %m/%d/%Y %H:%M:%S
+    re.compile(rf"(?<!\d)(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d{{4}}) {TIME}"),
+    # absl, as JAX's programs log: severity, month and day, no year
+    re.compile(rf"\b[IWE](?P<month>\d\d)(?P<day>\d\d) {TIME}"),
+)
+NO_YEAR = 2000  # which had a 29 February
+DATED_S = datetime(NO_YEAR + 1, 1, 1, tzinfo=UTC).timestamp()  # from here on a stamp has a year
 
 
 class Column(StrEnum):
@@ -63,17 +72,17 @@ class Collective(Record):
 def clock_of(line: str) -> float:
     """The first time stamp of a line as seconds since 1970; nan where it has none, and for a date
     that does not exist."""
-    stamp = STAMP.search(line, 0, 400)
+    stamp = next(filter(None, (stamp.search(line, 0, 400) for stamp in STAMPS)), None)
     if not stamp:
         return nan
-    year, month, day, hour, minute, second, part = stamp.groups()
+    said = stamp.groupdict()
+    time = said["time"]
+    date = (int(said.get("year", NO_YEAR)), int(said["month"]), int(said["day"]))
     try:
-        moment = datetime(
-            int(year), int(month), int(day), int(hour), int(minute), int(second), tzinfo=UTC
-        )
+        moment = datetime(*date, int(time[:2]), int(time[3:5]), int(time[6:8]), tzinfo=UTC)
     except ValueError:
         return nan
-    return moment.timestamp() + float(f"0.{part or 0}")
+    return moment.timestamp() + float(f"0.{time[9:] or 0}")
 
 
 def seconds_of_elapsed(text: str) -> float:
@@ -105,6 +114,16 @@ def _no_events() -> defaultdict[Event, Counter[int]]:
     return defaultdict(Counter)
 
 
+@dataclass
+class Launch:
+    """What a launch of a job says: from which step line on, its settings (name: first value), the
+    peak of memory of one device."""
+
+    line: int = 0
+    settings: dict[str, str] = field(default_factory=dict)
+    memory_gib: float = 0.0
+
+
 @dataclass(kw_only=True)
 class Contents:
     """The step lines of a log as columns, its settings as words, and what else happened in it."""
@@ -112,8 +131,9 @@ class Contents:
     format: str
     framework: str
     columns: dict[Column, "array[float]"] = field(default_factory=_no_steps)  # those met so far
-    settings: dict[str, str] = field(default_factory=dict)  # name: first value
-    memory_gib: float = 0.0  # peak of one device
+    launches: list[Launch] = field(default_factory=lambda: [Launch()])
+    name: str = ""  # of one of several runs of a log
+    goes_on: bool = False  # with the steps of the run before it in its log
     oom: bool = False
     # of an event: before which step lines, how often
     events: defaultdict[Event, Counter[int]] = field(default_factory=_no_events)
@@ -130,6 +150,20 @@ class Contents:
     def step_lines(self) -> int:
         """How many step lines there are so far."""
         return len(self.columns[Column.STEP])
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings of the last launch."""
+        return self.launches[-1].settings
+
+    @property
+    def memory_gib(self) -> float:
+        """The peak of memory of one device in the last launch."""
+        return self.launches[-1].memory_gib
+
+    def add_launch(self) -> None:
+        """What follows is of another launch."""
+        self.launches.append(Launch(self.step_lines))
 
     def add_step(self, values: StepValues) -> None:
         """One step line."""
@@ -155,11 +189,12 @@ class Contents:
     def add_peak(self, gib: float) -> None:
         """A peak of memory of one device."""
         if 0 < gib < 1e5:
-            self.memory_gib = max(self.memory_gib, gib)
+            self.launches[-1].memory_gib = max(self.memory_gib, gib)
 
     def add_moment(self, clock_s: float) -> None:
-        """A moment of the log: it begins with the first."""
-        if self.clock_from != self.clock_from:
+        """A moment of the log: it begins with the first, where there is one with a year with the
+        first of those (torchrun warns in stamps without)."""
+        if self.clock_from != self.clock_from or self.clock_from < DATED_S <= clock_s:
             self.clock_from = clock_s
 
     def word(self, setting: Setting) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from scantling.base.errors import DesignError, plain
 
+from .launches import runs_of
 from .log_reading import Reading, reading
 from .recognise import contents_of
 
@@ -14,10 +15,17 @@ MOST_FILES = 2000
 NO_LOGS = (".yaml", ".yml", ".py", ".sh", ".png", ".md5", ".pdf", ".lock", ".bin", ".pt")
 
 
-def read_log(path: str | Path) -> Reading:
-    """What one log says. Raises DesignError for a file that is no log of a known format."""
+def read_runs(path: str | Path) -> list[Reading]:
+    """What one log says of each of its runs: one, unless it was launched again with other settings.
+    Raises DesignError for a file that is no log of a known format."""
     path = Path(path)
-    return reading(contents_of(path), path.name)
+    runs = runs_of(contents_of(path))
+    return [reading(run, ", ".join(filter(None, (path.name, run.name)))) for run in runs]
+
+
+def read_log(path: str | Path) -> Reading:
+    """What one log says of its last run. Raises DesignError as `read_runs` does."""
+    return read_runs(path)[-1]
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -40,7 +48,7 @@ def read_logs(paths: Iterable[str | Path], tell: Callable[[str], None] = untold)
     for path in named:
         for file in files_of(path) if path.is_dir() else (path,):
             try:
-                readings.append(read_log(file))
+                readings.extend(read_runs(file))
             except DesignError as error:
                 if file == path:
                     raise
@@ -55,7 +63,8 @@ def read_logs(paths: Iterable[str | Path], tell: Callable[[str], None] = untold)
 
 
 def learn(paths: str | Path | Iterable[str | Path]) -> list[dict[str, Any]]:
-    """What training logs say: one mapping a log, as `learn --json` prints it.
+    """What training logs say: one mapping a run, as `learn --json` prints it; a log holds several
+    where it was launched again with other settings.
 
     paths : a log, a folder of logs, or several of them. A figure that a log does not hold is None.
     Raises DesignError for a named file that is no log of a known format.

@@ -1,7 +1,7 @@
 """Logs whose steps are lines: one loop over the lines of a file reads every such format."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from math import nan
 from pathlib import Path
 
@@ -24,7 +24,7 @@ NO_TRAINING = re.compile(r"test|eval|valid|sanity|loading|load|map|download|toke
 SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12}
 # by name: what a line of the job's script may state, whatever the framework
 OF_SCRIPTS = {  # nvidia-smi -L
-    "accelerator_name": re.compile(r"\bGPU 0: (?:NVIDIA |AMD )?([^(]{1,60}?) \(UUID")
+    "accelerator_name": re.compile(r"GPU 0: (?:NVIDIA |AMD )?([^(]{1,60}?) \(UUID")
 }
 OUT_OF_MEMORY = (
     "CUDA out of memory",
@@ -96,8 +96,11 @@ class LineReader:
 
     def read_line(self, line: str, events: Iterable[tuple[Event, str]]) -> None:
         """One line: events whose words it holds, memory, a step; else a bar or settings."""
-        for event in {event for event, word in events if word in line}:
+        told = {event for event, word in events if word in line}
+        for event in told:
             self.log.events[event][self.log.step_lines] += 1
+        if told and self.begins(told):
+            self.log.add_launch()
         for peak in self.form.memory:
             if peak.word in line:
                 for match in peak.pattern.finditer(line):
@@ -109,6 +112,13 @@ class LineReader:
                     is_step = self.read_step(kind, part) or is_step
         if line and not is_step:
             self.read_other(line)
+
+    def begins(self, told: Container[Event]) -> bool:
+        """Whether a line is the first of another launch: steps lie before it, or a line that is
+        written once a launch."""
+        if Event.RESTART in told and self.log.step_lines > self.log.launches[-1].line:
+            return True
+        return Event.LAUNCH in told and self.log.events[Event.LAUNCH][self.log.step_lines] > 1
 
     def read_step(self, kind: StepLine, line: str) -> bool:
         """Take the values of one line of a kind; False where it is none (source code, half a

@@ -14,6 +14,7 @@ from .wall_clock import before, since_restart, spent
 ODD = 0.2  # a first step that far outside the range of the others is warm-up
 PAUSE = 3.0  # a step longer than so many medians is a pause (evaluation, checkpoint, straggler)
 MOST_PAUSES = 0.2  # where more steps are that long, the steps differ and nothing is left out
+MOST_BACK = 0.25  # of a clock's lines may go back: restarts, lines out of order; judgement
 FEW = 20  # of so few steps none is left out
 WINDOW_S = 20.0  # a clock of whole seconds shows a step's time over no less
 SLOW_STRETCH = 1.5  # medians from which a stretch of steps has a pause in it; judgement
@@ -106,6 +107,8 @@ def seconds_of(columns: Mapping[Column, Array]) -> Array:
         return columns[Column.SECONDS]
     for name in (Column.TOTAL_S, Column.CLOCK_S):
         known = np.isfinite(columns[name])
+        if (np.diff(columns[name][known]) < 0).sum() > MOST_BACK * known.sum():
+            continue  # no clock, whatever it is called
         seconds = np.full(step.size, nan)
         seconds[known] = differences(step[known], columns[name][known])
         if np.isfinite(seconds).any():
@@ -120,6 +123,16 @@ def without_pauses(seconds: Array, usable: Array) -> Array:
         return usable
     short = usable & (seconds <= PAUSE * np.median(seconds[usable]))
     return short if short.sum() >= (1 - MOST_PAUSES) * usable.sum() else usable
+
+
+def several_batches(batch: Array, usable: Array) -> Array:
+    """The batches of a run that changes its batch (ramped up, say), that of most steps first; none
+    where it is one, or changes too often for any to be steady."""
+    sizes, counts = np.unique(batch[usable & np.isfinite(batch)], return_counts=True)
+    often = np.flatnonzero(counts >= FEW)
+    if sizes.size < 2:
+        return sizes[:0]
+    return np.asarray(sizes[often[np.argsort(-counts[often])]])
 
 
 def steady(log: Contents) -> Steady:
@@ -137,7 +150,10 @@ def steady(log: Contents) -> Steady:
     usable[np.flatnonzero(usable)[:warm]] = False
     if again.any():
         usable[since_restart(again) <= warm] = False
-    chosen = without_pauses(seconds, usable)
+    batch = columns[Column.GLOBAL_BATCH]
+    batches = several_batches(batch, usable)
+    of_batch = usable & (batch == batches[0]) if batches.size else usable
+    chosen = without_pauses(seconds, of_batch)
     pace = Pace(nan, nan, nan)
     if chosen.any():
         p10, median, p90 = np.quantile(seconds[chosen], (0.1, 0.5, 0.9))
@@ -145,6 +161,13 @@ def steady(log: Contents) -> Steady:
     elif np.isfinite(columns[Column.BAR_S]).any():
         pace = slope(step, columns[Column.BAR_S])
         log.coarse_mean = True
+    pace_s = np.full(step.size, pace.step_s)
+    for size in batches[1:]:
+        pace_s[batch == size] = np.median(seconds[usable & (batch == size)])
+    if batches.size:
+        log.notes.append(
+            f"step_s: the batch changes; of the steps with {batches[0]:,.0f} sequences"
+        )
     stamps = columns[Column.STAMP_S]
     wall_clock = spent(
         log,
@@ -152,7 +175,7 @@ def steady(log: Contents) -> Steady:
         np.where(np.isfinite(stamps), stamps, columns[Column.CLOCK_S]),
         lines,
         again,
-        step_s=pace.step_s,
+        pace_s=pace_s,
         warm=warm,
         pause=PAUSE,
     )
@@ -161,12 +184,13 @@ def steady(log: Contents) -> Steady:
         step_s=pace.step_s,
         p10_s=pace.p10_s,
         p90_s=pace.p90_s,
-        restarts=int(again.sum())
+        restarts=int(log.goes_on)
+        + int(again.sum())
         + wall_clock.restarts
         + restarts_without_steps(log, distinct.size),
         goodput=wall_clock.goodput,
         badput=wall_clock.badput,
-        pauses=int(usable.sum() - chosen.sum()),
+        pauses=int(of_batch.sum() - chosen.sum()),
         columns=columns,
         steady=chosen | ((np.arange(step.size) >= max(warm, 1)) & ~usable),
     )

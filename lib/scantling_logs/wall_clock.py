@@ -60,19 +60,20 @@ def spent(
     lines: Array,
     again: Array,
     *,
-    step_s: float,
+    pace_s: Array,
     warm: int,
     pause: float,
 ) -> WallClock:
     """Where the wall clock went.
 
-    step, clock [s], lines (which line of the log it is), again (the job began again here): of each
-    step line; warm: lines of warm-up; pause: a step of so many steady ones is a pause. A gap that
-    no running job leaves and that no line explains is a restart, unless it is of whole hours: then
-    the clock was set.
+    step, clock [s], lines (which line of the log it is), again (the job began again here), pace_s
+    (a steady step of its batch): of each step line; warm: lines of warm-up; pause: a step of so
+    many steady ones is a pause. A gap that no running job leaves and that no line explains is a
+    restart, unless it is of whole hours: then the clock was set.
     """
     clocked = np.isfinite(clock)
-    if clocked.sum() < LEAST_LINES or not step_s > 0:
+    pace_s = pace_s[clocked]
+    if clocked.sum() < LEAST_LINES or not (pace_s > 0).all():
         return UNKNOWN
     lines = lines[clocked]
     step = step[clocked]
@@ -84,26 +85,30 @@ def spent(
     new_steps = step.max() - step[0]
     steps = np.diff(step, prepend=step[0] - interval)
     steps[steps <= 0] = interval
-    over_s = wall_s - steps * step_s
+    good_s = steps * pace_s
+    over_s = wall_s - good_s
     saves = before(log, lines, Event.SAVES)
     evaluation = before(log, lines, Event.EVALUATION)
-    gone = (over_s > max(GAP_S, GAP_STEPS * step_s)) & ~again
+    gone = (over_s > np.maximum(GAP_S, GAP_STEPS * pace_s)) & ~again
     gone[0] = False
     gone &= ~(saves | evaluation)
-    gone &= (over_s + step_s) % HOUR_S > 2 * step_s
+    gone &= (over_s + pace_s) % HOUR_S > 2 * pace_s
+    first = lines == lines[0]
     causes: dict[str, Array] = {
         "slow steps": lines >= 0,
-        "pauses": over_s > np.maximum((pause - 1) * steps * step_s, LEAST_PAUSE_S),
+        "pauses": over_s > np.maximum((pause - 1) * good_s, LEAST_PAUSE_S),
         "warm-up": since_restart(again) <= max(warm, 1),
         "saves": saves,
         "evaluation": evaluation,
-        "restart": again | gone,
-        "start": lines == lines[0],
+        "restart": again | gone | (first & log.goes_on),
+        "start": first & (not log.goes_on),
     }
     badput = lost_by_cause(causes, over_s, float(total_s))
-    badput["lost work"] = float((steps.sum() - interval - new_steps) * step_s / total_s)
+    lost_s = (steps.sum() - interval - new_steps) * np.median(pace_s)
+    badput["lost work"] = float(lost_s / total_s)
     goodput = 1 - sum(badput.values())
-    if not (goodput >= 0 and new_steps * step_s <= MOST_FILLED * total_s):
+    useful_s = good_s.sum() - interval * pace_s[0] - lost_s
+    if not (goodput >= 0 and useful_s <= MOST_FILLED * total_s):
         return UNKNOWN
     shares = {cause: float(f"{share:.4g}") for cause, share in badput.items()}
     return WallClock(goodput, shares, int(gone.sum()))

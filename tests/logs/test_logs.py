@@ -6,6 +6,7 @@ import random
 import re
 import time
 import tracemalloc
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -338,6 +339,62 @@ def test_no_clock_no_goodput(tmp_path):
     assert got["goodput"] is None and got["badput"] == {}
 
 
+# lines of 50 steps of 9 s: nanotron's logger writes %m/%d/%Y, absl (MaxText) no year
+CLOCKS = {
+    "nanotron": (
+        "{:%m/%d/%Y %H:%M:%S} [INFO|DP=0|PP=0|TP=0|node]: iteration: {} / 500 | consumed_tokens: "
+        "2.1M | elapsed_time_per_iteration_ms: 9K | tokens_per_sec: 116K | tokens_per_sec_per_gpu: "
+        "14.6K | global_batch_size: 512 | lm_loss: 10"
+    ),
+    "maxtext": (
+        "I{:%m%d %H:%M:%S}.000000 1234 metric_logger.py:196] completed step: {}, seconds: 9.000, "
+        "TFLOP/s/device: 400.123, Tokens/s/device: 5461.333, total_weights: 8388608, loss: 2.1"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLOCKS)
+def test_goodput_by_the_clock_that_a_framework_writes(name, tmp_path):
+    """50 steps of 9 s, 20 minutes until it goes on, ten of them done again."""
+    clock, rows = datetime(2025, 12, 31, 10, 0, 0), []
+    for step in (*range(1, 51), *range(41, 61)):
+        clock += timedelta(seconds=9 + 1200 * (len(rows) == 50))
+        rows.append(CLOCKS[name].format(clock, step))
+    got = log(tmp_path, "\n".join(rows))
+    wall_s = 69 * 9 + 1200
+    assert got["format"] == name and got["restarts"] == 1
+    assert got["badput"]["restart"] == pytest.approx(1200 / wall_s, rel=1e-3)
+    assert got["badput"]["lost work"] == pytest.approx(10 * 9 / wall_s, rel=1e-3)
+    assert got["goodput"] == pytest.approx(59 * 9 / wall_s, rel=1e-3)
+
+
+# how the columns of a step are called: plain tables, spreadsheets, exports of W&B's and
+# TensorBoard's pages, Prometheus's stamps
+TABLES = {
+    "step,step_time_s,loss": "{i},2.000,2.1",
+    "Step,Step time (ms),Tokens/s/GPU": "{i},2000.0,4096",
+    "iteration,iter_time_ms": "{i},2000.0",
+    "epoch,step,train_step_timing": "0,{i},2.0",
+    '"Step","Relative Time (Process)","train/loss"': "{i},{s},2.1",
+    "Wall time,Step,Value": "17172360{s:02d}.0,{i},2.1",
+    "timestamp,step,loss": "2025-06-01T10:00:{s:02d}Z,{i},2.1",
+}
+
+
+@pytest.mark.parametrize("header", TABLES)
+def test_a_table_says_its_unit_in_its_header(header, tmp_path):
+    rows = (TABLES[header].format(i=i, s=2 * i) for i in range(1, 29))
+    got = log(tmp_path, "\n".join([header, *rows]), "metrics.csv")
+    assert got["step_s"] == 2.0 and got["steps"] == 28
+
+
+def test_a_column_that_does_not_go_on_is_no_clock(tmp_path):
+    """`time` may be the time of a step, in a unit that nobody says."""
+    rows = (f"{i},{2000 + i % 2 * 9}" for i in range(1, 60))
+    got = log(tmp_path, "\n".join(["step,time", *rows]), "metrics.csv")
+    assert got["step_s"] is None and "step_s" in got["missing"]
+
+
 PROSE = """# Logs of our runs
 Traps: "elapsed time per iteration (ms)" is a mean; NeMo writes "[NeMo " and train_step_timing in s;
 "completed step: N, seconds: S" is MaxText; busbw, algbw of nccl-tests; "[titan]" step: memory:
@@ -452,6 +509,67 @@ def test_restarts_are_found_from_the_log_itself(name, tmp_path):
     assert log(tmp_path, text)["restarts"] == restarts
 
 
+def launched(steps, seconds, **said) -> str:
+    """A launch as Megatron-LM writes it: its groups, its arguments, its steps."""
+    world = "using world size: {world_size}, data-parallel size: {data_parallel_size}\n"
+    return world.format(**said) + dumped(**said) + megatron(steps, ms=1e3 * seconds) + "\n"
+
+
+WHOLE = dict(world_size=64, data_parallel_size=8, tensor_model_parallel_size=8, micro_batch_size=2)
+HALF = WHOLE | dict(world_size=32, data_parallel_size=4)
+SMALL = WHOLE | dict(micro_batch_size=1)
+OUT = "[rank3]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB.\n"
+
+
+def runs(tmp_path, text) -> list[tuple]:
+    (tmp_path / "job.out").write_text(text)
+    names = ("devices", "micro_batch", "step_s", "steps", "restarts")
+    return [tuple(run[name] for name in names) for run in sc.learn(tmp_path / "job.out")]
+
+
+def test_a_job_that_goes_on_with_fewer_devices_is_another_run(tmp_path):
+    """A lost rack: half the devices take twice as long, from the last checkpoint on."""
+    text = launched(range(1, 41), 9, **WHOLE) + launched(range(31, 71), 18, **HALF)
+    assert runs(tmp_path, text) == [(64, 2, 9.0, 40, 0), (32, 2, 18.0, 40, 1)]
+
+
+def test_a_sweep_in_one_file_is_as_many_runs(tmp_path):
+    sweep = (WHOLE, 9), (SMALL, 12), (HALF, 18)
+    text = "".join(launched(range(1, 31), seconds, **said) for said, seconds in sweep)
+    assert [run[:3] for run in runs(tmp_path, text)] == [(64, 2, 9), (64, 1, 12), (32, 2, 18)]
+    assert {run[4] for run in runs(tmp_path, text)} == {0}
+    names = [run["file"] for run in sc.learn(tmp_path / "job.out")]
+    assert names == [f"job.out, run {i} of 3" for i in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_launch_without_a_step_is_no_run(first, tmp_path):
+    """Out of memory before its first step; the settings of the steps are those of their launch."""
+    failed, ran = launched((), 0, **WHOLE) + OUT, launched(range(1, 31), 9, **SMALL)
+    text = failed + ran if first else ran + failed
+    assert runs(tmp_path, text) == [(64, 1, 9.0, 30, 1)]
+
+
+def test_a_launch_with_the_same_settings_is_the_same_run(tmp_path):
+    text = launched(range(1, 41), 9, **WHOLE) + launched(range(31, 71), 9, **WHOLE)
+    assert runs(tmp_path, text) == [(64, 2, 9.0, 70, 1)]
+
+
+def test_a_batch_that_is_ramped_up_is_no_slow_step(tmp_path):
+    """--rampup-batch-size: steps, batch and rate are of the batch of most steps; a longer step of a
+    larger batch is none that something slowed."""
+    ramp = [(128, range(1, 31), 3), (256, range(31, 61), 5), (512, range(61, 131), 9)]
+    text, clock = "", datetime(2025, 12, 22, 15, 0, 0)
+    for batch, steps, seconds in ramp:
+        for i in steps:
+            clock += timedelta(seconds=seconds)
+            line = megatron([i], ms=1e3 * seconds).replace("size:   512", f"size: {batch:5d}")
+            text += re.sub(r"15:18:\d\d", f"{clock:%H:%M:%S}", line) + "\n"
+    got = log(tmp_path, text)
+    assert (got["global_batch"], got["step_s"]) == (512, 9.0)
+    assert got["goodput"] == pytest.approx(1.0, abs=0.01)
+
+
 # arguments of Megatron-LM with which the models were trained, in the words of its dump
 PUBLISHED_SHAPES = {
     # arXiv 2401.04088, table 1
@@ -544,6 +662,25 @@ def test_recompute_and_sharding_are_those_of_the_dump(name, tmp_path):
     head, plan = PLANS[name]
     got = log(tmp_path, head + megatron(range(1, 20)))
     assert tuple(got[field] for field in RECOMPUTED) == plan
+
+
+def test_the_micro_batch_of_a_configuration_that_deepspeed_prints(tmp_path):
+    """Its name fills the 29 columns of name and dots."""
+    at = "[2024-02-14 20:37:14,113] [INFO] [{}] "
+    config = at.format("config.py:1000:print") + "  train_micro_batch_size_per_gpu  4\n"
+    step = at.format("timer.py:260:stop") + (
+        "epoch=0/micro_step={0}/global_step={0}, RunningAvgSamplesPerSec=58.7, "
+        "CurrSamplesPerSec=128.0, MemAllocated=6.01GB, MaxMemAllocated=19.52GB\n"
+    )
+    assert log(tmp_path, config + "".join(map(step.format, range(9))))["micro_batch"] == 4
+
+
+def test_the_batch_of_a_configuration_that_maxtext_prints(tmp_path):
+    """pyconfig.py prints what it works out of the batch of a device."""
+    told = "Config param global_batch_size_to_train_on: 1024\n"
+    step = "completed step: {}, seconds: 9.000, TFLOP/s/device: 157.700, loss: 10.8\n"
+    got = log(tmp_path, told + "".join(map(step.format, range(9))))
+    assert got["global_batch"] == 1024
 
 
 def test_torchtitan_says_what_it_recomputes(tmp_path):

@@ -128,6 +128,7 @@ NAMES: dict[Setting, tuple[str, ...]] = {
     ),
     Setting.GLOBAL_BATCH: (
         "global_batch_size",
+        "global_batch_size_to_train_on",
         "global_train_batch_size",
         "total_train_batch_size",
         "train_batch_size",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..contents import Column, Contents, number
 from ..file_format import FileFormat
-from ..step_rows import NAMES, add_row
+from ..step_rows import NAMES, add_row, plain_name
 from ..text import lines
 
 USED = "memory.used"  # of nvidia-smi, its unit behind it
@@ -24,9 +24,8 @@ def knows(head: str) -> bool:
     names = names_of(line) if len(line) < 20_000 else []
     if any(name.startswith(USED) for name in names):
         return True
-    return (
-        len(names) > 1 and "{" not in names[0] and not NAMES[Column.STEP].keys().isdisjoint(names)
-    )
+    steps = NAMES[Column.STEP].keys()
+    return len(names) > 1 and "{" not in names[0] and not steps.isdisjoint(map(plain_name, names))
 
 
 def _rows(path: Path) -> Iterator[dict[str, str]]:

@@ -44,7 +44,10 @@ DEEPSPEED = LineFormat(
     settings={
         "release": pattern(rf"DeepSpeed info: version={RELEASE}"),
         "last_local_rank": LAST_LOCAL_RANK,
-        "micro_batch_size": pattern(rf"per_device_train_batch_size[ =]{COUNT}"),
+        # of its configuration, whose 29 columns of name and dots the name fills
+        "micro_batch_size": pattern(
+            rf"(?:per_device_train_batch_size[ =]|train_micro_batch_size_per_gpu  ){COUNT}"
+        ),
         "seq_length": pattern(rf"max_seq_len[ =]{COUNT}"),
         "model_name": pattern(r"model_name_or_path[ =](\S+)"),
     },

@@ -8,7 +8,7 @@ MAXTEXT = LineFormat(
     framework="MaxText",
     marks=(("completed step: ", "seconds: "),),
     opens=(pattern(r"Config param \w+: "),),
-    headers=("Config param run_name: ", "System Information: Jax Version"),
+    headers=("Config param ", "System Information: Jax Version"),
     lines=(
         StepLine(
             word="completed step: ",
