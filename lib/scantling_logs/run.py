@@ -10,16 +10,23 @@ import numpy as np
 from scantling.base.errors import plain
 from scantling.catalogue.models.entries import id_of, of_shape
 from scantling.catalogue.setting_names import NOT_SET, Setting
-from scantling.catalogue.words import Recompute, Sharding
+from scantling.catalogue.words import Precision, Recompute, Sharding
 
 from .contents import Column, Contents, number
 from .steady import Steady, differences
 
 PRECISIONS = {
     "fp8": re.compile(r"fp8|float8"),
+    "int8": re.compile(r"int8"),
     "bf16": re.compile(r"bf16|bfloat16"),
     "fp16": re.compile(r"fp16|float16|^16|half"),
     "fp32": re.compile(r"fp32|float32|^32"),
+}
+RECIPES = {  # of 8 bit, as Megatron-LM's --fp8-recipe names them
+    "delayed": Precision.FP8,
+    "tensorwise": Precision.FP8_CURRENT,
+    "blockwise": Precision.FP8_BLOCK,
+    "mxfp8": Precision.MXFP8,
 }
 MLPS = {  # by the setting swiglu
     "true": "swiglu",
@@ -198,8 +205,14 @@ def rate_of(plan: RunPlan, steps: Steady, batch: int | None) -> float:
 
 
 def precision_of(log: Contents) -> str | None:
-    """fp8, bf16, fp16 or fp32, as the settings say."""
-    for switch in (Setting.FP8, Setting.BF16, Setting.FP16):
+    """The precision of products, as the settings say: of 8 bit by its recipe."""
+    if switch_of(log, Setting.FP4):
+        return Precision.NVFP4
+    if switch_of(log, Setting.FP8):
+        words = (log.word(Setting.FP8), log.word(Setting.FP8_RECIPE))
+        known = (RECIPES[word.lower()] for word in words if word and word.lower() in RECIPES)
+        return next(known, Precision.FP8)
+    for switch in (Setting.BF16, Setting.FP16):
         if switch_of(log, switch):
             return switch.value
     word = (log.word(Setting.PRECISION) or "").lower()

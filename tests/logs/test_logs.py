@@ -683,6 +683,39 @@ def test_the_batch_of_a_configuration_that_maxtext_prints(tmp_path):
     assert got["global_batch"] == 1024
 
 
+TITAN_SAYS = "[rank0]:[titan] 2026-05-22 18:16:03,672 - root - INFO - {}\n".format
+PRODUCTS = {
+    # transformer_config.py: fp8 and fp4 are formats, None where off; the recipes have defaults
+    "bf16": (dumped(bf16=True, fp4=None, fp4_recipe="nvfp4", fp8=None, fp8_recipe="delayed"), ""),
+    "fp8": (dumped(bf16=True, fp8="hybrid", fp8_recipe="delayed"), ""),
+    "fp8-current": (dumped(bf16=True, fp8="hybrid", fp8_recipe="tensorwise"), ""),
+    "fp8-block": (dumped(bf16=True, fp8="e4m3", fp8_recipe="blockwise"), ""),
+    "mxfp8": (dumped(bf16=True, fp8="e4m3", fp8_recipe="mxfp8"), ""),
+    "nvfp4": (dumped(bf16=True, fp4="e2m1", fp4_recipe="nvfp4", fp8=None), ""),
+    # components/quantization of torchtitan; a public run of May 2026
+    "mxfp8, torchtitan": (
+        TITAN_SAYS("Converted modules to use dynamic mxfp8_rceil quantization for linear ops"),
+        "titan",
+    ),
+    "fp8, torchtitan": (
+        TITAN_SAYS("Swapped to Float8Linear layers with enable_fsdp_float8_all_gather=True"),
+        "titan",
+    ),
+    # base.yml of MaxText: quantization beside dtype
+    "int8, maxtext": (
+        "Config param dtype: bfloat16\nConfig param quantization: int8\n",
+        "completed step: {}, seconds: 9.000, TFLOP/s/device: 157.700, loss: 10.8\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_the_precision_is_that_of_the_products(name, tmp_path):
+    head, step = PRODUCTS[name]
+    steps = "".join(TITAN_STEPS) if step == "titan" else "".join(map(step.format, range(9)))
+    assert log(tmp_path, head + (steps or megatron(range(9))))["precision"] == name.split(",")[0]
+
+
 def test_torchtitan_says_what_it_recomputes(tmp_path):
     """distributed/activation_checkpoint.py: "Applied {mode} activation checkpointing"."""
     said = (

@@ -29,7 +29,9 @@ class Setting(StrEnum):
     SHARDED_OPTIMIZER = "sharded_optimizer"
     TOTAL_BATCH_TOKENS = "total_batch_tokens"
     PRECISION = "precision"
+    FP4 = "fp4"
     FP8 = "fp8"
+    FP8_RECIPE = "fp8_recipe"
     BF16 = "bf16"
     FP16 = "fp16"
     MODEL = "model"
@@ -155,7 +157,9 @@ NAMES: dict[Setting, tuple[str, ...]] = {
         "torch_dtype",
         "dtype",
     ),
+    Setting.FP4: ("fp4", "fp4_format"),
     Setting.FP8: ("fp8", "fp8_format"),
+    Setting.FP8_RECIPE: ("fp8_recipe",),
     Setting.BF16: ("bf16",),
     Setting.FP16: ("fp16", "fp16_enabled"),
     Setting.MODEL: (
@@ -185,7 +189,9 @@ SETTING_OF = {name: setting for setting, names in NAMES.items() for name in name
 TEXTS = frozenset(
     {
         Setting.PRECISION,
+        Setting.FP4,
         Setting.FP8,
+        Setting.FP8_RECIPE,
         Setting.BF16,
         Setting.FP16,
         Setting.SWIGLU,

@@ -25,6 +25,8 @@ MAXTEXT = LineFormat(
         "per_device_batch_size": pattern(rf"per_device_batch_size[=:] ?{NUMBER}"),
         "seq_length": pattern(rf"max_target_length[=:] ?{COUNT}"),
         "model_name": pattern(r"(?:Config param )?model_name[=:] ?([\w.-]+)"),
+        # of the products, in place of dtype
+        "lowest_numerical_precision_linear": pattern(r"Config param quantization: (\w+)"),
         "dtype": pattern(r"Config param dtype: (\w+)"),
     },
 )

@@ -42,6 +42,8 @@ TORCHTITAN = LineFormat(
         "expert_model_parallel_size": pattern(rf"[ ,]ep={COUNT}"),
         "dp_replicate": pattern(rf"dp_replicate={COUNT}"),
         "dp_shard": pattern(rf"dp_shard={COUNT}"),
+        # components/quantization: MXFP8 by its name, Float8Linear in place of Linear
+        "fp8": pattern(r"use dynamic (mxfp8)\w* quantization|Swapped to (Float8)Linear layers"),
         "recompute_granularity": pattern(r"Applied (\w+) activation checkpointing"),
         "accelerator_name": pattern(r"capacity: (?:NVIDIA |AMD )?(.+?) with "),
         "nproc_per_node": pattern(rf"NGPU={COUNT}"),
