@@ -29,7 +29,7 @@ from .spelling import in_dollars, in_english
 from .topics import Topic
 from .units import SECONDS
 
-_GAP = re.compile(r"(?:-*=*>|[\s,.;:()\[\]\"'“”’/&+|*•·–—~≈→?!¿¡-]+)+")
+_GAP = re.compile(r"(?:-*=*>|[\s,.;:()\[\]\"'“”’/&+|*•·–—~≈→?!¿¡=-]+)+")
 _CLAUSE = re.compile(r"[,;:?!)\n]|\.\s")  # where the reach of a negation ends
 # up to a size that a name ends in, as in MPT-30B
 _WORD = re.compile(
@@ -159,7 +159,8 @@ def rules() -> tuple[Rule, ...]:
                 counted = rf"(?:{pattern}|{re.escape(family)})"
             behind = rf"{whole_in('n')}{TIMES}{GROUP}\s+(?:of\s+)?{re.escape(family)}"
             rented += sets({"nodes": whole("n"), "instance": always(node)}, behind)
-            pattern = rf"(?:{pattern}|{re.escape(family)}(?=s?\s+(?:instance|node|vm|machine)s?))"
+            machine = r"(?=s?\s+(?:(?:instance|node|vm|machine)s?|(?:at|for)\s+\$))"
+            pattern = rf"(?:{pattern}|{re.escape(family)}{machine})"
         elif instance.startswith("nd"):
             pattern = counted = rf"(?:standard[\s_-])?{pattern}"
         rented += sets(

@@ -7,7 +7,7 @@ from math import prod
 from typing import NamedTuple
 
 from scantling.base.files import table
-from scantling.base.units import DAY_S
+from scantling.base.units import DAY_S, HOUR_S
 
 from .fragments import FORM, LEAST
 from .match import Match
@@ -295,6 +295,12 @@ def every(match: Match) -> float:
 def a_day(match: Match) -> float:
     """So many in a span, of a day."""
     return (match.number("v") or 0) * DAY_S / SECONDS[match.text("v_u").lower()]
+
+
+def hours_of_days(match: Match) -> float:
+    """Device-hours of so many device-days, -weeks, -months or -years."""
+    spans = (match.number("v") or 0) * SECONDS[match.text("unit").lower()]
+    return float(f"{spans / HOUR_S:.12g}")
 
 
 def days(match: Match) -> float:

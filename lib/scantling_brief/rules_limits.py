@@ -35,6 +35,7 @@ from .readers import (
     domain,
     every,
     gigabytes,
+    hours_of_days,
     megawatts,
     number,
     plain,
@@ -730,9 +731,15 @@ LIMITS = (
         (
             r"(?:(?:budget|grant|allocation|allowance)(?:\s+of)?[\s:]*)?"
             rf"(?:{MOST}\s*|only\s+)?{number_in('v')}[\s-]*(?:{DEVICE_NOUN}"
-            rf"|{ACCELERATOR}(?:[\s-]*{DEVICE_NOUN})?)[\s-]*(?:hours?"
+            rf"|{ACCELERATOR}(?:[\s-]*{DEVICE_NOUN})?)(?:\s|-)?(?:hours?"
             r"|hrs?)"
         ),
+    ),
+    *sets(
+        {"device_hours": hours_of_days, "hours_of": accelerator},
+        r"(?:(?:budget|grant|allocation|allowance)(?:\s+of)?[\s:]*)?"
+        rf"(?:{MOST}\s*|only\s+)?{number_in('v')}[\s-]*(?:{DEVICE_NOUN}|{ACCELERATOR}(?:[\s-]*{DEVICE_NOUN})?)-(?P<unit>days?|weeks?|months?|years?)",
+        why="device-days are 24 device-hours each",
     ),
     *sets(
         {"node_hours": number("v")},

@@ -48,7 +48,7 @@ from .readers import (
 from .rule import asks, sets
 
 # so many nodes of so many devices, where a product alone says it: 4 * 8 H100, 512 H100 (64x8)
-_PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{1,2}})(?!\d)"
+_PRODUCT = rf"{whole_in('n')}\s*[x×*]\s*\(?\s*(?P<per>\d{{1,2}})(?!\d)"
 # so many groups that are larger than a node: 2 x 2048 H100
 _GROUPS = rf"{whole_in('n')}\s*[x×*]\s*(?P<per>\d{{3,6}})(?P<per_s>)"
 _SLICE = (
@@ -153,12 +153,12 @@ MACHINE = (
         {"nodes": whole("n"), "cluster.devices_per_node": whole("per")},
         rf"{_PRODUCT}\s*[x×*]?\s*{DEVICE_NOUN}",
         rf"{_PRODUCT}(?=\s*\))",
-        rf"{whole_in('n')}(?:{TIMES})?{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×]?\s*{DEVICE_NOUN}"
+        rf"{whole_in('n')}(?:{TIMES})?{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×*]?\s*{DEVICE_NOUN}"
         rf"(?:\s+(?:each|(?:per|in each)\s+{GROUP}))?",
     ),
     *sets(
         {"nodes": whole("n"), "cluster.devices_per_node": whole("per"), "accelerator": accelerator},
-        rf"{whole_in('n')}(?:{TIMES})?{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×]?\s*{ACCELERATOR}"
+        rf"{whole_in('n')}(?:{TIMES})?{GROUP}{EACH_HOLDS}(?P<per>\d{{1,3}})\s*[x×*]?\s*{ACCELERATOR}"
         rf"(?:\s+{DEVICE_NOUN})?(?!\s+{GROUP})(?:\s+(?:each|(?:per|in each)\s+{GROUP}))?",
     ),
     *sets(
@@ -369,6 +369,11 @@ MACHINE = (
         {"cluster.devices_per_node": whole("per"), "accelerator": accelerator},
         rf"(?:(?:all|our|the|each)\s+)*{GROUP}\s+(?:that\s+)?(?:have|has|hold|holds|with|contain|contains)\s+(?:each\s+)?"
         rf"(?P<per>\d{{1,2}})(?P<per_s>){TIMES}{ACCELERATOR}(?:\s+{DEVICE_NOUN})?(?:\s+each)?",
+    ),
+    *sets(
+        {"cluster.devices_per_node": whole("per"), "accelerator": accelerator},
+        rf"each(?:\s+(?:one|of\s+(?:them|which)))?\s+(?:has|have|having|with|w/|holds|contains)\s+(?P<per>\d{{1,2}})(?P<per_s>){TIMES}"
+        rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?",
     ),
     *sets(
         {"cluster.devices": devices("v"), "accelerator": accelerator},

@@ -192,6 +192,11 @@ MODEL = (
         ),
     ),
     *asks(
+        "a model's size counts all of it (model.size): how large is the whole?",
+        rf"{number_in('v')}[\s-]*(?:{PARAMS}\s+)?(?:each|apiece|(?:per|an?)\s+expert)(?=\s*(?:[,.;:)?]|$|(?:top|on|with)\b))",
+        choices=("model.size",),
+    ),
+    *asks(
         "in which format are the optimizer's states kept? The optimizer's usual one is planned",
         (
             r"(?:in\s+|with\s+)?(?:(?:bf16|fp8|fp16|int8)\s+adam\w*|(?:bf16|fp8|fp16|int8"

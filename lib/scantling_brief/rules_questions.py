@@ -304,7 +304,7 @@ QUESTIONS = (
         r"(?:what|which)\s+(?:gpu|device|node|chip)\s+(?:count|number)",
         r"how\s+many(?:\s+of\s+(?:them|these|those))?"
         r"(?:\s+(?:do|would|will|should)\s+(?:i|we)\s+(?:need|buy|rent|use|take))?"
-        r"(?=\s*[?.,;]|\s*$)",
+        r"(?=\s*[?.,;]|\s*$|\s+and\s+(?:what|how|for|at)\b)",
         rf"(?:what|which|how\s+(?:big|large)(?:\s+(?:should|must|would|will|does|do|need))?)(?:\s+(?:of\s+)?(?:an?|the|our|my))?{_MODIFIERS}"
         r"\s+(?:cluster(?:\s+size)?|machine|fleet|size\s+(?:of\s+)?cluster|number\s+of\s+(?:gpus|nodes))"
         r"(?:\s+(?:do|would|should|will|must)\s+(?:i|we)(?:\s+(?:need|want|use|rent|buy))?|\s+(?:have\s+to\s+|need\s+to\s+)?be)?",
