@@ -14,7 +14,7 @@ from .wall_clock import before, since_restart, spent
 ODD = 0.2  # a first step that far outside the range of the others is warm-up
 PAUSE = 3.0  # a step longer than so many medians is a pause (evaluation, checkpoint, straggler)
 MOST_PAUSES = 0.2  # where more steps are that long, the steps differ and nothing is left out
-MOST_BACK = 0.25  # of a clock's lines may go back: restarts, lines out of order; judgement
+MOST_BACK = 0.25  # of a clock's lines of later steps may be earlier (restarts); judgement
 FEW = 20  # of so few steps none is left out
 WINDOW_S = 20.0  # a clock of whole seconds shows a step's time over no less
 SLOW_STRETCH = 1.5  # medians from which a stretch of steps has a pause in it; judgement
@@ -107,7 +107,8 @@ def seconds_of(columns: Mapping[Column, Array]) -> Array:
         return columns[Column.SECONDS]
     for name in (Column.TOTAL_S, Column.CLOCK_S):
         known = np.isfinite(columns[name])
-        if (np.diff(columns[name][known]) < 0).sum() > MOST_BACK * known.sum():
+        ahead = np.diff(step[known]) > 0  # lines of ranks out of order go back in both
+        if (np.diff(columns[name][known])[ahead] < 0).sum() > MOST_BACK * ahead.sum():
             continue  # no clock, whatever it is called
         seconds = np.full(step.size, nan)
         seconds[known] = differences(step[known], columns[name][known])

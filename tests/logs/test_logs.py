@@ -388,6 +388,19 @@ def test_a_table_says_its_unit_in_its_header(header, tmp_path):
     assert got["step_s"] == 2.0 and got["steps"] == 28
 
 
+def test_ranks_that_share_a_file_write_out_of_order(tmp_path):
+    """Eight ranks, each with its line of a step, buffered by more than a step."""
+    rows = [
+        (8 * i + rank, TITAN.format(second=4 * i % 60, step=i, tps=5_000).replace("20:", f"{m}:"))
+        for i in range(1, 101)
+        for m in [f"{20 + 4 * i // 60:02d}"]
+        for rank in range(8)
+    ]
+    draw = random.Random(5)
+    mixed = sorted(rows, key=lambda row: row[0] + 12 * draw.random())
+    assert log(tmp_path, "".join(text for _, text in mixed))["step_s"] == 4.0
+
+
 def test_a_column_that_does_not_go_on_is_no_clock(tmp_path):
     """`time` may be the time of a step, in a unit that nobody says."""
     rows = (f"{i},{2000 + i % 2 * 9}" for i in range(1, 60))
