@@ -377,7 +377,7 @@ MODEL = (
     *sets(
         {"steps": whole("s"), "job.global_batch_tokens": amount},
         (
-            rf"{whole_in('s')}\s+(?:training\s+|optimi[sz]er\s+)?steps\s+(?:of|at|with|x"
+            rf"(?:for\s+)?{whole_in('s')}\s+(?:training\s+|optimi[sz]er\s+)?steps\s+(?:of|at|with|x"
             rf"|×)\s+{number_in('v')}[\s-]*(?:tokens?|toks?)"
         ),
     ),
