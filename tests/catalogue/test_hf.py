@@ -13,6 +13,7 @@ from hypothesis import given, settings, strategies as st
 from scantling.base.errors import DesignError
 from scantling.catalogue.models import entries
 from scantling.catalogue.models.architectures_decoders import AS_DECODERS
+from scantling.catalogue.models.architectures_remote import TABLE as REMOTE
 from scantling.catalogue.models.architectures_table import ARCHITECTURES, COMPOSITES, REFUSED
 from scantling.catalogue.models.hf import from_hf
 from scantling.catalogue.models.shape import flops_per_token, parameters
@@ -184,6 +185,106 @@ def test_kimi_k2_is_read_as_the_class_its_files_name():
     assert parameters(from_hf(like)[0]).total == 671_026_404_352
 
 
+LLAMA_LIKE = {"hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
+
+
+@pytest.mark.parametrize(
+    ("fields", "total", "active"),
+    [
+        # parameters as Hugging Face prints them of the weights, or the card to three digits
+        (
+            LLAMA_LIKE
+            | {"model_type": "baichuan", "intermediate_size": 11008, "vocab_size": 125696},
+            7_505_973_248,
+            None,
+        ),
+        (
+            LLAMA_LIKE
+            | {"model_type": "internlm2", "intermediate_size": 14336, "vocab_size": 92544}
+            | {"num_key_value_heads": 8, "bias": False},
+            7_737_708_544,
+            None,
+        ),
+        (
+            LLAMA_LIKE
+            | {"model_type": "qwen", "intermediate_size": 22016, "vocab_size": 151936}
+            | {"kv_channels": 128, "no_bias": True, "seq_length": 8192},
+            7_721_324_544,
+            None,
+        ),
+        (
+            {"model_type": "chatglm", "hidden_size": 4096, "ffn_hidden_size": 13696}
+            | {"num_layers": 28, "num_attention_heads": 32, "multi_query_group_num": 2}
+            | {"multi_query_attention": True, "kv_channels": 128, "padded_vocab_size": 65024}
+            | {"add_qkv_bias": True, "add_bias_linear": False, "rmsnorm": True},
+            6_243_584_000,
+            None,
+        ),
+        (
+            {"model_type": "deepseek", "hidden_size": 2048, "intermediate_size": 10944}
+            | {"moe_intermediate_size": 1408, "num_hidden_layers": 28, "num_attention_heads": 16}
+            | {"num_key_value_heads": 16, "n_routed_experts": 64, "n_shared_experts": 2}
+            | {"num_experts_per_tok": 6, "first_k_dense_replace": 1, "moe_layer_freq": 1}
+            | {"vocab_size": 102400},
+            16_375_728_128,
+            2.8e9,
+        ),
+        (
+            {"model_type": "bailing_moe", "hidden_size": 2048, "num_hidden_layers": 28}
+            | {"num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 128}
+            | {"intermediate_size": 5632, "moe_intermediate_size": 1408, "num_experts": 64}
+            | {"num_shared_experts": 2, "num_experts_per_tok": 6, "first_k_dense_replace": 0}
+            | {"vocab_size": 126464, "use_bias": False, "use_qkv_bias": False},
+            16.8e9,
+            2.75e9,
+        ),
+        (
+            {"model_type": "bailing_moe_v2", "hidden_size": 2048, "num_hidden_layers": 20}
+            | {"num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 128}
+            | {"intermediate_size": 5120, "moe_intermediate_size": 512, "num_experts": 256}
+            | {"num_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 1}
+            | {"vocab_size": 157184, "use_bias": False, "use_qk_norm": True},
+            16.3e9,
+            1.43e9,
+        ),
+        (
+            {"model_type": "minimax_text_01", "hidden_size": 6144, "num_hidden_layers": 80}
+            | {"num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 128}
+            | {"intermediate_size": 9216, "num_local_experts": 32, "num_experts_per_tok": 2}
+            | {"vocab_size": 200064, "attn_type_list": ([0] * 7 + [1]) * 10},
+            456e9,
+            45.9e9 + 2 * 200064 * 6144,  # its report leaves out embedding and head
+        ),
+        (
+            {"model_type": "minicpm", "hidden_size": 2304, "num_hidden_layers": 40}
+            | {"num_attention_heads": 36, "num_key_value_heads": 36}
+            | {"intermediate_size": 5760, "vocab_size": 122753},
+            2_724_880_896,
+            None,
+        ),
+        (
+            {"model_type": "orion", "hidden_size": 5120, "num_hidden_layers": 40}
+            | {"num_attention_heads": 40, "num_key_value_heads": 40}
+            | {"intermediate_size": 15360, "vocab_size": 84608},
+            14.5e9,
+            None,
+        ),
+        (
+            {"model_type": "stablelm_epoch", "hidden_size": 2560, "num_hidden_layers": 32}
+            | {"num_attention_heads": 32, "num_key_value_heads": 32}
+            | {"intermediate_size": 6912, "vocab_size": 50304},
+            2_795_443_200,
+            None,
+        ),
+    ],
+    ids=lambda value: value["model_type"] if isinstance(value, dict) else "",
+)
+def test_models_with_code_of_their_own_are_as_large_as_published(fields, total, active):
+    counted = parameters(from_hf(fields)[0])
+    assert counted.total == pytest.approx(total, rel=0.0 if isinstance(total, int) else 3e-3)
+    assert active is None or counted.active == pytest.approx(active, rel=0.02)
+
+
 @pytest.mark.parametrize(
     ("fields", "missing"),
     [
@@ -265,7 +366,7 @@ def test_small_models_of_every_architecture_with_switches_thrown():
     seen.add("longcat_flash")  # the library builds it too large
     seen.add("glm4_moe_lite")  # unchecked: totals of small ones differ from the library's
     readable = ARCHITECTURES.keys() | AS_DECODERS.keys()
-    assert seen == (readable - parts - {"kimi_k2"}) | COMPOSITES.keys() | (seen & parts)
+    assert seen == (readable - parts - REMOTE.keys()) | COMPOSITES.keys() | (seen & parts)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,6 @@ DEEPSEEK_V3 = Architecture(
     ),
     refuse=(Refusal("moe_layer_freq", (1, None), "experts in every n-th layer"),),
 )
-KIMI_K2 = replace(DEEPSEEK_V3, model_type="kimi_k2")
 GLM4_MOE_LITE = replace(
     DEEPSEEK_V3,
     model_type="glm4_moe_lite",
@@ -389,7 +388,6 @@ TABLE = {
         QWEN3_VL_MOE_TEXT,
         DEEPSEEK_V2,
         DEEPSEEK_V3,
-        KIMI_K2,
         GLM4_MOE_LITE,
         DOTS1,
         GLM4_MOE,

@@ -1,12 +1,13 @@
-"""The architectures of the transformers library that are read, and those that are known and
-refused."""
+"""The architectures of the transformers library, and of repositories with code of their own, that
+are read, and those that are known and refused."""
 
 from .architectures import Architecture, Composite
 from .architectures_dense import TABLE as DENSE
 from .architectures_experts import TABLE as EXPERTS
 from .architectures_hybrid import TABLE as HYBRIDS
+from .architectures_remote import TABLE as REMOTE
 
-ARCHITECTURES: dict[str, Architecture] = {**DENSE, **EXPERTS, **HYBRIDS}
+ARCHITECTURES: dict[str, Architecture] = {**DENSE, **EXPERTS, **HYBRIDS, **REMOTE}
 
 # multimodal configs: their language part, and whose tie_word_embeddings the library heeds
 COMPOSITES = {
