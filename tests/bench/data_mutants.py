@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from importlib import import_module
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -71,10 +72,8 @@ def kind_of(value: Any) -> str:
     """heading apart: name, number, truth, or nothing where it is prose or blank."""
     if isinstance(value, bool) or value in ("true", "false", "yes", "no"):
         return "truth"
-    if isinstance(value, (int, float)):
-        return "number" if value else ""
     try:
-        return "number" if float(value) else ""
+        return "number" if float(value) and isfinite(float(value)) else ""
     except (TypeError, ValueError):
         return "name" if isinstance(value, str) and NAME.fullmatch(value) else ""
 

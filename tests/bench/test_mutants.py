@@ -32,7 +32,7 @@ def test_a_wrong_value_is_of_the_same_type(value, kind, wrong):
     assert changed(value, kind) == wrong or changed(value, kind) == pytest.approx(wrong)
 
 
-@pytest.mark.parametrize("value", ["", "two words", "What a reader reads.", "0", 0, None])
+@pytest.mark.parametrize("value", ["", "two words", "What a reader reads.", "0", 0, "inf", None])
 def test_prose_and_blanks_are_no_mutants(value):
     assert data_mutants.kind_of(value) == ""
 

@@ -13,7 +13,7 @@ from ..design.resolved import Phase, Resolved
 from ..physics import calibration_file
 from ..physics.gather import situation, stack_of
 from .batch import with_batches
-from .evaluate import legal
+from .evaluate import find
 from .pin_laws import check_pins
 from .space import COARSE, offered
 from .stack_laws import kits_for
@@ -34,15 +34,15 @@ def prepare(design: Design) -> Resolved:
 
 def _with_plans(design: Design) -> Resolved:
     """`design` resolved, its batches chosen, its pins found legal. Where it names no stack, and one
-    framework alone has a launch kit for its chips and offers a plan, it is run by that one."""
+    framework alone has a launch kit for its chips and a plan that fits, it is run by that one."""
     resolved = resolve(design)
     kits = [] if resolved.stack else kits_for(resolved.cluster)
     if len(kits) == 1:
         with suppress(DesignError):
             run = _checked(with_batches(resolve(design, kits[0].name)))
-            for phase in run.phases:
-                legal(situation(run, phase), offered(COARSE, run))
-            return run
+            found = [find(situation(run, phase), offered(COARSE, run)) for phase in run.phases]
+            if all(search.fits.any() for search in found):
+                return run
     return _checked(with_batches(resolved))
 
 
