@@ -10,7 +10,8 @@ import numpy as np
 from scantling.base.errors import plain
 from scantling.catalogue.models.entries import id_of, of_shape
 from scantling.catalogue.setting_names import NOT_SET, Setting
-from scantling.catalogue.words import Precision, Recompute, Sharding
+from scantling.catalogue.words import NARROW_PRECISIONS, Precision, Recompute, Sharding
+from scantling.runs.spellings import spelt
 
 from .contents import Column, Contents, number
 from .steady import Steady, differences
@@ -22,12 +23,6 @@ PRECISIONS = {
     "fp16": re.compile(r"fp16|float16|^16|half"),
     "fp32": re.compile(r"fp32|float32|^32"),
 }
-RECIPES = {  # of 8 bit, as Megatron-LM's --fp8-recipe names them
-    "delayed": Precision.FP8,
-    "tensorwise": Precision.FP8_CURRENT,
-    "blockwise": Precision.FP8_BLOCK,
-    "mxfp8": Precision.MXFP8,
-}
 MLPS = {  # by the setting swiglu
     "true": "swiglu",
     "false": "gelu",
@@ -35,13 +30,6 @@ MLPS = {  # by the setting swiglu
     "swiglu": "swiglu",
     "gelu": "gelu",
     "fast-geglu": "geglu",
-}
-RECOMPUTE = {  # by the setting recompute
-    "full": Recompute.FULL,
-    "true": Recompute.FULL,
-    "selective": Recompute.SELECTIVE,
-    "none": Recompute.NONE,
-    "false": Recompute.NONE,
 }
 DIMENSIONS = (Setting.LAYERS, Setting.HIDDEN, Setting.HEADS, Setting.KV_HEADS, Setting.VOCAB)
 DENSE = (Setting.FFN_HIDDEN,)
@@ -209,9 +197,9 @@ def precision_of(log: Contents) -> str | None:
     if switch_of(log, Setting.FP4):
         return Precision.NVFP4
     if switch_of(log, Setting.FP8):
-        words = (log.word(Setting.FP8), log.word(Setting.FP8_RECIPE))
-        known = (RECIPES[word.lower()] for word in words if word and word.lower() in RECIPES)
-        return next(known, Precision.FP8)
+        words = [word for s in (Setting.FP8_RECIPE, Setting.FP8) if (word := log.word(s))]
+        names = [spelt("precision", name) for word in words for name in (word, f"fp8-{word}")]
+        return next((name for name in names if name in NARROW_PRECISIONS), Precision.FP8)
     for switch in (Setting.BF16, Setting.FP16):
         if switch_of(log, switch):
             return switch.value
@@ -227,7 +215,8 @@ def switch_of(log: Contents, setting: Setting) -> bool | None:
 
 def recompute_of(log: Contents) -> Recompute | None:
     """What the backward computes again, as the settings say; None where they do not."""
-    return RECOMPUTE.get((log.word(Setting.RECOMPUTE) or "").lower())
+    word = spelt("recompute", log.word(Setting.RECOMPUTE) or "")
+    return next((mode for mode in Recompute if mode == word), None)
 
 
 def recompute_layers_of(log: Contents, plan: RunPlan) -> int | None:

@@ -21,6 +21,7 @@ class Precision(StrEnum):
 
 
 WIDE_PRECISIONS = (Precision.BF16, Precision.FP16, Precision.FP32)  # of 16 bits and more
+NARROW_PRECISIONS = tuple(name for name in Precision if name not in WIDE_PRECISIONS)
 
 
 class Sharding(StrEnum):

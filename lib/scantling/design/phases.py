@@ -15,8 +15,8 @@ from ..catalogue.models.shape import Model, Params
 from ..catalogue.scaling_laws import tokens_to_loss
 from ..catalogue.stacks import Stack, software_switches
 from ..catalogue.words import (
+    NARROW_PRECISIONS,
     PRECISIONS,
-    WIDE_PRECISIONS,
     OffloadModule,
     Recompute,
     RecomputeModule,
@@ -96,7 +96,7 @@ def _phase(
     concerned = {
         "moe": machine.model.is_moe,
         "packed": False,  # nothing to say where a design does not
-        "low": precision not in WIDE_PRECISIONS,
+        "low": precision in NARROW_PRECISIONS,
         "sharded": Sharding.ZERO3 in shardings,
         "sharded-experts": machine.model.is_moe and (shardings[0] or shardings[1]) in _SHARDED,
     }
@@ -129,7 +129,7 @@ def _phase(
         remat=remat,
         memory_budget=budget,
         graph_modules=tuple(graph_modules),
-        kept_16bit=layers_in_16bit(keep, machine.model.layers, precision not in WIDE_PRECISIONS),
+        kept_16bit=layers_in_16bit(keep, machine.model.layers, precision in NARROW_PRECISIONS),
     )
 
 
