@@ -23,6 +23,7 @@ import click
 from ..base import plugins
 from ..base.console import tell
 from ..base.errors import CatalogueError, DesignError, closest, plain
+from ..base.threads import one_thread
 
 WRONG = 2
 OBJECTS = 500_000  # new ones before garbage is looked for: modules and records live to the end
@@ -173,7 +174,7 @@ def _ended(ctx: click.Context, code: Any) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     gc.set_threshold(OBJECTS)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: more threads only wait
+    one_thread()
     _steady_streams()
     try:
         with _orderly_end(), _plain_warnings():

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from json import dumps, loads
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import IO
 import click
 from scantling.base.errors import DesignError
 from scantling.base.records import record
+from scantling.base.threads import as_given
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
 
@@ -72,7 +73,7 @@ def design_path(file: str | None) -> Path:
     return path
 
 
-def _environment(design: Path, token: str) -> dict[str, str]:
+def _environment(around: Mapping[str, str], design: Path, token: str) -> dict[str, str]:
     """The child's environment; its own folders stand before those that are there already."""
     paths = {
         "JUPYTER_CONFIG_PATH": _CONFIG,
@@ -80,12 +81,12 @@ def _environment(design: Path, token: str) -> dict[str, str]:
         "PATH": Path(sys.executable).parent,
     }
     joined = {
-        name: os.pathsep.join(filter(None, (str(own), os.environ.get(name))))
+        name: os.pathsep.join(filter(None, (str(own), around.get(name))))
         for name, own in paths.items()
     }
     return {
         "PYTHONWARNINGS": "ignore::DeprecationWarning",
-        **os.environ,
+        **around,
         **joined,
         "JUPYTER_TOKEN": token,
         "SCANTLING_DESIGN": str(design),
@@ -95,7 +96,13 @@ def _environment(design: Path, token: str) -> dict[str, str]:
 
 @contextmanager
 def _running(
-    module: str, flags: Iterable[str], design: Path, port: int, path: str = "/", **env: str
+    module: str,
+    flags: Iterable[str],
+    design: Path,
+    port: int,
+    path: str = "/",
+    around: Mapping[str, str] = os.environ,
+    **env: str,
 ) -> Iterator[Server]:
     """The child, once it answers; ended by a clean Jupyter shutdown (which ends its kernels), by
     force after 15 s. What it prints is shown where it fails."""
@@ -103,7 +110,7 @@ def _running(
     log = tempfile.TemporaryFile()
     process = subprocess.Popen(
         [sys.executable, "-m", module, "--no-browser", "--Application.log_level=40", *flags],
-        env=_environment(design, token) | env,
+        env=_environment(around, design, token) | env,
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,
@@ -187,6 +194,7 @@ def jupyter_lab(design: Path, folder: Path, *, port: int = 8888) -> Iterator[Ser
         design,
         port,
         f"/doc/tree/{book.relative_to(root).as_posix()}",
+        as_given(os.environ),  # its kernels run the reader's own code
         SCANTLING_AUTOSAVE=str(state),
     ) as server:
         yield server
