@@ -216,22 +216,15 @@ def tiers(launch: LaunchPlan) -> Iterator[Row]:
 
 def asynchronous(launch: LaunchPlan) -> str:
     """How long a save holds up training."""
+    stall, whole = span(launch.survival.stall_s), span(launch.survival.whole_s)
     if not launch.framework.saves_in_background:
-        return "no: training waits until DeepSpeed's files are written"
-    stall, durable = span(launch.hold_s), span(launch.survival.durable_s)
-    return f"training goes on after {stall}; the copy is durable after {durable}"
+        return f"no: training waits {stall}, until the files are written"
+    return f"training goes on after {stall}; the copy is durable after {whole}"
 
 
 def overhead(launch: LaunchPlan) -> str:
     """Share of the wall time for which saves hold up training."""
-    counted = known(launch.figures.checkpoint_overhead)
-    if launch.framework.saves_in_background:
-        return f"{100 * counted:.2f} % of the wall time"
-    share = launch.hold_s / (launch.save_s + launch.hold_s)
-    return (
-        f"{100 * share:.1f} % of the wall time; days and dollars count {100 * counted:.2f} %, as "
-        "of saves that training does not wait for"
-    )
+    return f"{100 * known(launch.figures.checkpoint_overhead):.2f} % of the wall time"
 
 
 def room(launch: LaunchPlan) -> str:

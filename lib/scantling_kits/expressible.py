@@ -10,6 +10,7 @@ from scantling.verdict.assessment import Assessment
 from .launch_plan import Framework, Gap, LaunchPlan
 from .launched import launch_plan
 from .misfits import (
+    STALL,
     Inexpressible,
     hard_gaps,
     lacking,
@@ -20,6 +21,9 @@ from .misfits import (
     refuse_sites,
 )
 from .nearest import cost_of, faster, launched_as, nearest, newly_missed, rebuilt
+
+RECOVERY = "reliability.recovery"
+DURABLE = "reliability.checkpoint_durable_s"
 
 
 def express(assessment: Assessment, which: int, framework: Framework, on: str) -> LaunchPlan:
@@ -33,17 +37,17 @@ def express(assessment: Assessment, which: int, framework: Framework, on: str) -
     refuse_blocks(wanted)
     refuse_packing(wanted)
     refuse_sites(wanted)
-    wanted, recovery_gaps = without_shrinking(wanted, which)
+    wanted, survival_gaps = surviving(wanted, which)
     launch, model_gaps = with_built_model(wanted)
     hard = hard_gaps(launch)
     if not hard:
-        return replace(launch, gaps=(*model_gaps, *misfits(launch), *recovery_gaps))
+        return replace(launch, gaps=(*model_gaps, *misfits(launch), *survival_gaps))
     near = launched_as(wanted, nearest(launch, hard))
     plan_gaps = instead_of(hard, near, cost_of(near, wanted))
     return replace(
         near,
         faster=faster(launch, hard, near),
-        gaps=(*model_gaps, *plan_gaps, *misfits(near), *recovery_gaps),
+        gaps=(*model_gaps, *plan_gaps, *misfits(near), *survival_gaps),
     )
 
 
@@ -67,29 +71,31 @@ def with_built_model(wanted: LaunchPlan) -> tuple[LaunchPlan, list[Gap]]:
 
 
 @lru_cache(maxsize=1)
-def in_place(elastic: Assessment) -> Assessment:
-    """The assessment of the same run, all its phases, where a lost node is waited for."""
-    return assess(
-        elastic.design.change({"reliability.recovery": "in-place"}),
-        kit=elastic.resolved.kit,
-        like=elastic,
-    )
+def changed(counted: Assessment, changes: tuple[tuple[str, str | float], ...]) -> Assessment:
+    """The assessment of the same run, all its phases, with these fields of its design."""
+    return assess(counted.design.change(dict(changes)), kit=counted.resolved.kit, like=counted)
 
 
-def without_shrinking(wanted: LaunchPlan, which: int) -> tuple[LaunchPlan, list[Gap]]:
-    """The launch plan of the same run where a lost node is waited for, with what that costs, where
-    the design counts on going on with fewer and the framework does not.
+def surviving(wanted: LaunchPlan, which: int) -> tuple[LaunchPlan, list[Gap]]:
+    """The launch plan of the same run as the framework lives through failures, with what that
+    costs, where the design counts on more: a lost node is waited for where it does not go on with
+    fewer, and a save where it writes none behind training.
 
     Raises Inexpressible where no plan fits so.
     """
-    gaps = [gap for gap in lacking(wanted) if gap.field == "reliability.recovery"]
+    instead: dict[str, dict[str, str | float]] = {
+        RECOVERY: {RECOVERY: "in-place"},
+        STALL: {STALL: wanted.survival.waited_s, DURABLE: 0.0},
+    }
+    gaps = [gap for gap in lacking(wanted) if gap.field in instead]
     if not gaps:
         return wanted, []
-    elastic = wanted.assessment
-    waiting = in_place(elastic)
-    if not waiting.fits:
+    counted = wanted.assessment
+    fields = {field: value for gap in gaps for field, value in instead[gap.field].items()}
+    lived = changed(counted, tuple(fields.items()))
+    if not lived.fits:
         raise Inexpressible(wanted.to, gaps, "no plan fits the memory that waits for a lost node")
-    missed = "".join(f"; {text}" for text in newly_missed(waiting, wanted))
-    cost = f"goodput {waiting.goodput:.2%} against {elastic.goodput:.2%}{missed}"
-    launch = launch_plan(waiting, wanted.framework, wanted.on, which)
-    return launch, [replace(gaps[0], cost=cost)]
+    missed = "".join(f"; {text}" for text in newly_missed(lived, wanted))
+    cost = f"goodput {lived.goodput:.2%} against {counted.goodput:.2%}{missed}"
+    launch = launch_plan(lived, wanted.framework, wanted.on, which)
+    return launch, [replace(gap, cost=cost) for gap in gaps]

@@ -440,21 +440,14 @@ class LaunchPlan:
     @property
     def lead_s(self) -> int:
         """Seconds between the signal to stop and the end, as the scheduler is asked for."""
-        return stop_lead_s(self.step_s, self.survival.durable_s)
-
-    @property
-    def hold_s(self) -> float:
-        """Seconds that a save holds up training: until the copy is whole where the framework writes
-        none in the background."""
-        at = self.survival
-        return at.stall_s if self.framework.saves_in_background else max(at.stall_s, at.durable_s)
+        return stop_lead_s(self.step_s, self.survival.whole_s)
 
     @property
     def hang_s(self) -> int:
         """Seconds of silence in a collective after which the run is given up, once it steps."""
         between = self.between if self.sync else None
         exchange_s = between.exchange_s if between else 0.0
-        return ceil(hang_timeout_s(self.step_s, max(self.hold_s, exchange_s)))
+        return ceil(hang_timeout_s(self.step_s, max(self.survival.stall_s, exchange_s)))
 
     @property
     def first_hang_s(self) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from scantling.base.errors import DesignError
+from scantling.base.show import span
 from scantling.catalogue.families import families
 from scantling.catalogue.models.patterns import layers_of
 from scantling.catalogue.models.shape import Model
@@ -12,6 +13,7 @@ from scantling.physics.software import OWN_ZERO1
 from .frameworks import FRAMEWORKS
 from .launch_plan import Framework, Gap, LaunchPlan
 
+STALL = "reliability.checkpoint_stall_s"
 PLAIN = {"attn", "mlp", "moe"}  # blocks of models without a pattern
 
 
@@ -62,7 +64,15 @@ def lacking(launch: LaunchPlan) -> list[Gap]:
     if launch.repeats_operations and not launch.framework.selects_operations:
         why = "its `selective` repeats modules by name, the plan all operations but those of a list"
         out.append(Gap("recompute", launch.plan.recompute, why))
-    return [*out, *apart_from_the_rest(launch), *activations_away(launch)]
+    return [*out, *waited_for(launch), *apart_from_the_rest(launch), *activations_away(launch)]
+
+
+def waited_for(launch: LaunchPlan) -> Iterator[Gap]:
+    """Saves that go on behind training, where the framework writes none so."""
+    at = launch.survival
+    if not launch.framework.saves_in_background and at.durable_s:
+        why = "training waits until the files of a save are written"
+        yield Gap(STALL, span(at.stall_s), why, span(at.waited_s))
 
 
 def apart_from_the_rest(launch: LaunchPlan) -> Iterator[Gap]:

@@ -146,8 +146,8 @@ def compression(launch: LaunchPlan) -> Iterator[str]:
 
 def slow_saves(launch: LaunchPlan) -> Iterator[str]:
     """Saves to the node's disk first, where the file system is slow."""
-    durable_s = launch.survival.durable_s
-    if not durable_s:
+    whole_s = launch.survival.whole_s
+    if not whole_s:
         return
     if launch.framework.id == "megatron":
         how = (
@@ -162,7 +162,7 @@ def slow_saves(launch: LaunchPlan) -> Iterator[str]:
         )
     a_node = known(launch.figures.checkpoint_bytes) / launch.nodes
     yield (
-        f"Slow saves: {gigabytes(a_node)} a node, {span(durable_s)} until durable of "
+        f"Slow saves: {gigabytes(a_node)} a node, {span(whole_s)} until durable of "
         f"{span(launch.save_s)} between saves. Where the file system is slower: save to the node's "
         f"NVMe first ({show.size(launch.cluster.nvme_bytes)}) and copy to shared storage behind "
         f"the training{how}."

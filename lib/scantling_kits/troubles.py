@@ -204,7 +204,7 @@ def low_precision(launch: LaunchPlan) -> Iterator[Trouble]:
 
 def slow_saves(launch: LaunchPlan) -> Trouble:
     """Checkpoints that hold up training."""
-    stall_s = launch.hold_s
+    stall_s = launch.survival.stall_s
     folder = "stripe the folder, "
     if launch.chip == "tpu":
         folder = "use a bucket in the slice's region, "
@@ -212,7 +212,7 @@ def slow_saves(launch: LaunchPlan) -> Trouble:
         likelihood=saves_likelihood(stall_s, known(launch.figures.checkpoint_interval_s)),
         name="Slow saves",
         text=f"A save should hold up training for {span(stall_s)} and be durable after "
-        f"{span(launch.survival.durable_s)}. Slower: count the writers, {folder}look whether the "
+        f"{span(launch.survival.whole_s)}. Slower: count the writers, {folder}look whether the "
         "save before it was still being written, and save less often before anything else.",
     )
 

@@ -149,9 +149,19 @@ class Survival:
     recovery: str  # restart, in-place, elastic
     restart_s: float
     stall_s: float  # that a save holds up training; 0 where not known
-    durable_s: float  # from a save's start until the copy is whole; 0 where not known
+    durable_s: float  # from the end of the stall until the copy is whole; 0 where not known
     keep_days: float  # of the daily copies
     tiers: tuple[Tier, ...]  # nearest first; the last is the store that RUN_DIR is on
+
+    @property
+    def whole_s(self) -> float:
+        """From a save's start until the copy is whole."""
+        return self.stall_s + self.durable_s
+
+    @property
+    def waited_s(self) -> float:
+        """Of the same save where training waits until it is written."""
+        return max(self.stall_s, self.durable_s)
 
 
 class Var(NamedTuple):

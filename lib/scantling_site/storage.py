@@ -139,7 +139,7 @@ def stores(s: Site) -> Stores:
         bytes_per_node=size / nodes,
         writers=wrote["writers"],
         file_bytes=wrote["bytes_per_writer"],
-        files_per_s=wrote["writers"] / max(e.checkpoint_durable_s, COMMIT_S),
+        files_per_s=wrote["writers"] / max(s.save_s, COMMIT_S),
         restart_read_bytes=restart_bytes(s),
         written_bytes_per_day=size * DAY_S / s.period_s,
         burst_drive_writes_per_day=disk and 2 * size / nodes * DAY_S / s.period_s / disk,
@@ -326,11 +326,15 @@ def twice_the_rate(s: Site) -> TwiceTheRate:
     has = storage.rates(s.cluster, s.used_nodes)
     write = float(min(has.write_bytes_per_s, s.used_nodes * has.node_write_bytes_per_s))
     read = float(min(has.read_bytes_per_s, s.used_nodes * has.node_read_bytes_per_s))
-    durable = e.checkpoint_durable_s - e.checkpoint_bytes / write / 2
+    sooner_s = e.checkpoint_bytes / write / 2
+    waits = not e.checkpoint_durable_s  # training stands still for the whole save
+    stall_s = max(e.checkpoint_stall_s - waits * sooner_s, 0.0)
+    durable_s = e.checkpoint_durable_s - sooner_s
     now = ettr(e)
     faster = replace(
         e,
-        checkpoint_durable_s=max(durable, 0.0),
+        checkpoint_stall_s=stall_s,
+        checkpoint_durable_s=max(durable_s, 0.0),
         restart_s=max(e.restart_s - restart_bytes(s) / read / 2, 0.0),
     )
     gain = e.goodput * (ettr(faster) / now - 1) if now > 0 else 0.0
@@ -338,7 +342,7 @@ def twice_the_rate(s: Site) -> TwiceTheRate:
         goodput_gain=gain,
         days_gained=s.run.days * gain,
         usd_per_month=s.run.usd(MONTH_DAYS * gain),
-        durable_s=durable,
+        durable_s=stall_s if waits else durable_s,
         fixed_s=COMMIT_S + LOAD_S,
     )
 

@@ -2,14 +2,18 @@
 a design can have."""
 
 from dataclasses import replace
+from math import sqrt
 
 import pytest
 from corpus import DENSE, MOE, SMALL, spec
 from hypothesis import given, strategies as st
+from pytest import approx
 from scantling import Design, assess
 from scantling.base.show import span
-from scantling_kits import framework
-from scantling_kits.budget import overhead
+from scantling.catalogue.stacks import stacks
+from scantling_kits import FRAMEWORKS, framework
+from scantling_kits.budget import asynchronous
+from scantling_kits.expressible import express
 from scantling_kits.launched import launch_plan
 from scantling_kits.troubles import (
     memory_likelihood,
@@ -25,6 +29,10 @@ SHARES = st.floats(0, 1)
 
 def launched(data, to="fsdp", on="torchrun"):
     return launch_plan(assess(Design.from_data(data | {"name": "x"})), framework(to), on, 0)
+
+
+def expressed(data, to):
+    return express(assess(Design.from_data(data | {"name": "x"})), 0, framework(to), "torchrun")
 
 
 def names(launch):
@@ -113,14 +121,40 @@ def test_what_shards_more_is_no_option_that_the_plan_has(to, sharding, knob):
 
 
 def test_a_framework_that_waits_for_its_files_holds_training_up_until_they_are_whole():
-    """DeepSpeed's save_checkpoint returns once its files are written; torch.distributed.checkpoint
-    has async_save."""
+    """DeepSpeed's save_checkpoint returns once its files are written (engine.py,
+    checkpoint_engine.save and commit); torch.distributed.checkpoint has async_save. Days, interval
+    and overhead count what the kit does, as Young's formula has it: sqrt(2 x stall x MTBF)."""
     plan = dict(tp=1, pp=1, sharding="zero3")
-    waits, goes_on = (launched(spec(model=SMALL, plan=plan), to) for to in ("deepspeed", "fsdp"))
-    assert goes_on.hold_s == goes_on.survival.stall_s < goes_on.survival.durable_s
-    assert waits.hold_s == waits.survival.durable_s
+    design = spec(model=SMALL, plan=plan)
+    waits, goes_on = (expressed(design, to) for to in ("deepspeed", "fsdp"))
+    assert 0 < goes_on.survival.stall_s < goes_on.survival.durable_s
+    assert waits.survival.durable_s == 0
+    assert waits.survival.stall_s == goes_on.survival.durable_s
+    assert waits.figures.goodput < goes_on.figures.goodput
+    (gap,) = [gap for gap in waits.gaps if gap.field == "reliability.checkpoint_stall_s"]
+    assert gap.instead == span(waits.survival.stall_s) and gap.cost.startswith("goodput ")
     text = next(t.text for t in troubles(waits) if t.name == "Slow saves")
-    assert f"hold up training for {span(waits.hold_s)} " in text
-    share = waits.hold_s / (waits.save_s + waits.hold_s)
-    assert f"{100 * share:.1f} % of the wall time; days and dollars count" in overhead(waits)
-    assert "count" not in overhead(goes_on)
+    assert f"hold up training for {span(waits.survival.stall_s)} " in text
+    lives = waits.assessment.endurance
+    young_s = sqrt(2 * waits.survival.stall_s * float(lives.mtbf_s))
+    assert float(lives.checkpoint_interval_s) in (approx(young_s, rel=0.05), 3 * 3600)
+    # a lost save costs what a whole one takes, and the signal to stop leaves time for it
+    assert waits.lead_s >= 2 * waits.survival.whole_s
+    assert f"waits {span(waits.survival.stall_s)}" in asynchronous(waits)
+
+
+def test_a_stack_waits_for_its_saves_as_the_framework_of_its_kit_does():
+    kits = {name: one for name, one in stacks().items() if one.kit}
+    assert kits["deepspeed"].waits_for_saves
+    for one in kits.values():
+        assert one.waits_for_saves != FRAMEWORKS[one.kit].saves_in_background
+
+
+def test_a_design_of_deepspeed_and_its_kit_count_the_same_saves():
+    """Under its own stack nothing is left for the kit to change."""
+    design = spec(model=SMALL, plan=dict(tp=1, pp=1, sharding="zero3"))
+    own = expressed(design | {"stack": "deepspeed"}, "deepspeed")
+    other = expressed(design, "deepspeed")
+    assert all(gap.field != "reliability.checkpoint_stall_s" for gap in own.gaps)
+    assert own.survival.stall_s == approx(other.survival.stall_s)
+    assert own.survival.durable_s == other.survival.durable_s == 0

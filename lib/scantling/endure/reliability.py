@@ -240,6 +240,7 @@ class Inputs(NamedTuple):
     store: storage.Rates
     idle_nodes: int  # beside the job's, that stand in as spares
     recovery: str  # a word of RECOVERIES
+    waits_for_saves: bool
     assumed: list[Assumed]
     watchdog_s: float
 
@@ -258,6 +259,7 @@ def endure(
     watchdog_s: float = WATCHDOG_S,
     idle_nodes: int = 0,
     recovers: Lines = RECOVERS,
+    waits_for_saves: bool = False,
 ) -> Endurance:
     """Reliability of one job, or of the same job on many device counts at once.
 
@@ -272,6 +274,7 @@ def endure(
     idle_nodes : nodes of the cluster that the job does not use: they fail without stopping it, and
     stand in as spares that are paid for already.  recovers : ways that the software has of going
     on after a failure, the best first: the first of them where the design names none.
+    waits_for_saves : the software trains on only when a save is whole.
 
     Sites that average after local steps fail, restart, slow down and save alone, each as so many
     devices do; a synchronous run stops whenever one of them is cut off (`elastic.cut_off`). What
@@ -311,6 +314,7 @@ def endure(
         watchdog_s=watchdog_s,
         idle_nodes=idle_nodes,
         recovery=recovery,
+        waits_for_saves=waits_for_saves,
         assumed=assumed,
     )
     failing = life_of(inputs, gang)
@@ -341,6 +345,7 @@ def life_of(inputs: Inputs, gang: Gang | None) -> Failing:
         nodes=inputs.nodes,
         checkpoint_bytes=inputs.checkpoint_bytes,
         state_bytes_per_device=inputs.state_bytes_per_device,
+        waits_for_saves=inputs.waits_for_saves,
         assumed=assumed,
     )
     stops = failures.stops(spec, rate, inputs.devices, took.stop, assumed)

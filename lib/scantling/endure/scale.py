@@ -30,6 +30,7 @@ class Rung(Record):
 NOTICE_S = 60.0  # an explicit failure is seen (ByteRobust s2.2)
 FAR = 0.02  # of the restores that need the store: corruption and whole racks
 HABIT_S = HOUR_S  # between saves
+ASYNC_STALL_S = 6.3  # of an asynchronous save of 7B (PyTorch's async DCP, 2024)
 FIND_NODE_S = 600.0  # without automatic localisation
 LEMONS = 0.3  # of the failures that lemon nodes cause
 NETWORK = 0.06  # of the failures that a lost link or card causes
@@ -65,7 +66,7 @@ def ladder(e: Endurance, devices: int, replicas: int) -> Iterator[Measure]:
     in_place_s = sum(first_step(devices, load_s, "in-place").values())
     from_memory_s = in_place_s - (1 - FAR) * load_s
     now = Regime(
-        stall_s=e.checkpoint_durable_s,
+        stall_s=e.checkpoint_stall_s + e.checkpoint_durable_s,
         durable_s=0.0,
         restart_s=requeue_s,
         down_s=FIND_NODE_S,
@@ -79,7 +80,11 @@ def ladder(e: Endurance, devices: int, replicas: int) -> Iterator[Measure]:
     )
     now = replace(now, interval_s=None)
     yield Measure("the interval at its optimum", "exact optimum instead of a habit", now)
-    now = replace(now, stall_s=e.checkpoint_stall_s, durable_s=e.checkpoint_durable_s)
+    stall_s, durable_s = e.checkpoint_stall_s, e.checkpoint_durable_s
+    if not durable_s:  # the software waits for the whole save
+        stall_s = min(stall_s, ASYNC_STALL_S)
+        durable_s = e.checkpoint_stall_s - stall_s
+    now = replace(now, stall_s=stall_s, durable_s=durable_s)
     yield Measure(
         "asynchronous saves",
         "6 s of stall with asynchronous DCP (PyTorch 2024), 0.6 s in ByteCheckpoint; minutes until"
@@ -99,10 +104,7 @@ def ladder(e: Endurance, devices: int, replicas: int) -> Iterator[Measure]:
         now,
     )
     now = replace(
-        now,
-        stall_s=min(e.checkpoint_stall_s, 0.5),
-        durable_s=min(e.checkpoint_durable_s, 5.0),
-        restart_s=from_memory_s,
+        now, stall_s=min(stall_s, 0.5), durable_s=min(durable_s, 5.0), restart_s=from_memory_s
     )
     yield Measure(
         "copies in host memory and on a peer",

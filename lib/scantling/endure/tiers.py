@@ -168,7 +168,7 @@ def by_tiers(
             TierRow(
                 tier=tier.upper(),
                 every_s=np.max(life.interval_s) * level.every,
-                write_s=np.max(level.durable_s),
+                write_s=np.max(level.stall_s + level.durable_s),
                 restores=[s.cause.id for s, k in zip(life.stops, life.reach) if k == at],
             )
         )

@@ -43,11 +43,12 @@ def times(
     nodes: Column,
     checkpoint_bytes: Column,
     state_bytes_per_device: Column,
+    waits_for_saves: bool,
     assumed: list[Assumed],
 ) -> Times:
     """The times of a job: given, or by the rule that goes into `assumed`.
 
-    starting : devices that start together.
+    starting : devices that start together.  waits_for_saves : the stall of a save is all of it.
     """
     mode = get(spec, "recovery") or "in-place"
     read_s = checkpoint.transfer_s(
@@ -56,26 +57,28 @@ def times(
     parts = first_step(starting, checkpoint.LOAD_S + read_s, mode)
     took = " + ".join(f"{part} {np.max(s):,.0f} s" for part, s in parts.items())
 
+    whole_s = checkpoint.synchronous_save_s(
+        checkpoint_bytes, store.write_bytes_per_s, nodes, store.node_write_bytes_per_s
+    )
+    wrote = f"20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of {store.what}"
+    stall_s, durable_s = whole_s, 0.0 * whole_s
+    stall_why = f"the software waits until a save is whole: {wrote}"
+    durable_why = "a save is whole when its stall ends"
+    if not waits_for_saves:
+        stall_s = checkpoint.snapshot_stall_s(
+            state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s
+        )
+        durable_s = whole_s
+        stall_why = "asynchronous: 0.5 s (ByteCheckpoint, Table 8) + the copy at half the host link"
+        durable_why = wrote
+
     def stated(field: str, usual: Column, why: str) -> Column:
         value: Column = value_or(spec, f"reliability.{field}", usual, why, assumed)
         return value
 
     return Times(
-        stall_s=stated(
-            "checkpoint_stall_s",
-            checkpoint.snapshot_stall_s(
-                state_bytes_per_device, cluster.accelerator.host_link_bytes_per_s
-            ),
-            "asynchronous: 0.5 s (ByteCheckpoint, Table 8) + the copy at half the host link",
-        ),
-        durable_s=stated(
-            "checkpoint_durable_s",
-            checkpoint.synchronous_save_s(
-                checkpoint_bytes, store.write_bytes_per_s, nodes, store.node_write_bytes_per_s
-            ),
-            "20 s to commit (ByteCheckpoint, Table 8) + one copy at the write rate of"
-            f" {store.what}",
-        ),
+        stall_s=stated("checkpoint_stall_s", stall_s, stall_why),
+        durable_s=stated("checkpoint_durable_s", durable_s, durable_why),
         stop=StopTimes(
             detect_s=stated(
                 "detect_s",

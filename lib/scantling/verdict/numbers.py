@@ -175,6 +175,7 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
         copies=resolved.cluster.sites if sync.apart else 1,
         outer_bytes=sync.outer_bytes if resolved.cluster.sites > 1 else 0.0,
     ).total
+    software = stack(resolved.stack or GENERIC)
     return endure(
         resolved.cluster,
         resolved.reliability,
@@ -185,7 +186,8 @@ def endurance(resolved: Resolved, chosen: Chosen) -> Endurance:
         constraints=resolved.constraints,
         devices=ranks,
         idle_nodes=(resolved.cluster.devices - ranks) // resolved.cluster.devices_per_node,
-        recovers=stack(resolved.stack or GENERIC).recovers,
+        recovers=software.recovers,
+        waits_for_saves=software.waits_for_saves,
         gang=chosen.gang,
         watchdog_s=chosen.search.situation.stack.collective_timeout_s,
     )

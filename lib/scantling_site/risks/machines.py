@@ -83,7 +83,7 @@ def slow_store(s: Site) -> Trouble | None:
         usd=s.run.usd(days),
         evidence=(
             f"{has.what}: {show.bytes_per_s(write)} assumed; at a quarter a save is durable after "
-            f"{durable:,.0f} s instead of {e.checkpoint_durable_s:,.0f}, goodput {slow:.1%}"
+            f"{s.save_s + more / write:,.0f} s instead of {s.save_s:,.0f}, goodput {slow:.1%}"
         ),
         mitigation="saves to the peers' memory first, a rate in the contract",
         left=EVEN * days_at(s, peers),

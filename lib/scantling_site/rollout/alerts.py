@@ -239,7 +239,7 @@ def storage_alerts(s: Site) -> Iterator[Alert]:
     yield Alert(
         metric="time until a save is durable",
         board="storage",
-        normal=e.checkpoint_durable_s,
+        normal=s.save_s,
         threshold=s.period_s,
         unit="s",
         for_s=0.0,

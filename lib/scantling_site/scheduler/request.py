@@ -15,15 +15,15 @@ LONGEST_JOB_S = 7 * DAY_S  # what clusters let one job run: judgement
 BAD_START_S = 900  # a start that fails sooner has not begun to train: judgement
 
 
-def stop_lead_s(step_s: float, durable_s: float) -> int:
+def stop_lead_s(step_s: float, save_s: float) -> int:
     """Seconds between the signal to stop and the end: three steps, twice a whole save, two minutes;
     at least ten minutes, whole ones."""
-    return max(600, 60 * ceil((3 * step_s + 2 * durable_s + 120) / 60))
+    return max(600, 60 * ceil((3 * step_s + 2 * save_s + 120) / 60))
 
 
-def kill_after_s(step_s: float, durable_s: float) -> int:
+def kill_after_s(step_s: float, save_s: float) -> int:
     """Seconds between SIGTERM and SIGKILL: a step and two whole saves, one to nine minutes."""
-    return int(min(540, max(60, step_s + 2 * durable_s)))
+    return int(min(540, max(60, step_s + 2 * save_s)))
 
 
 def early_failures(mtbf_s: float, run_s: float) -> int:
@@ -153,7 +153,7 @@ def limits(s: Site) -> Limits:
     """Time limit, and the signal before it."""
     return Limits(
         limit_s=time_limit_s(s),
-        signal_before_end_s=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
+        signal_before_end_s=stop_lead_s(s.step_s, s.save_s),
         requeue=True,
         append_output=True,
     )

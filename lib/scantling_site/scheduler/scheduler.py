@@ -159,7 +159,7 @@ def preemption(s: Site) -> Preemption:
     return Preemption(
         job="never preempted; above everything else on its nodes",
         others="may run on spares and idle nodes, killed without notice when a spare is called",
-        grace_s=kill_after_s(s.step_s, s.e.checkpoint_durable_s),
+        grace_s=kill_after_s(s.step_s, s.save_s),
         eligible_after_s=CONSTANTS.preempt_s,
         stolen_nodes_per_day_without_spares=s.failures_per_day
         - s.e.failures_per_day.get("software", 0.0),
@@ -188,7 +188,7 @@ def requeue(s: Site) -> Requeue:
             f"{tries} starts in a row that end within {BAD_START_S / 60:.0f} min and save nothing "
             "are one cause: stop and call"
         ),
-        signal_before_end_s=stop_lead_s(s.step_s, s.e.checkpoint_durable_s),
+        signal_before_end_s=stop_lead_s(s.step_s, s.save_s),
         source=source("R071", "R072"),
     )
 

@@ -140,6 +140,7 @@ class Stack:
     kit: str = ""  # framework whose launch kit starts it; "": none does
     # ways of going on after a failure that it, as its kit starts it, has: the best first
     recovers: Lines = ("in-place", "restart")
+    waits_for_saves: bool = False  # training stands still until a checkpoint is whole
     unmeasured: str = ""  # what stands in because no published run supports constants of its own
 
 
