@@ -12,6 +12,10 @@ from .render import render
 from .run_guide import all_reduce
 
 DIAGNOSIS_S = 2 * MINUTE_S  # dcgmi diag -r 2; -r 1 takes seconds (NVIDIA DCGM user guide)
+DCGM_S = round(5 * DIAGNOSIS_S)  # after which a diagnosis hangs: judgement
+REDUCE_S = round(10 * MINUTE_S)  # after which nccl-tests hang: judgement
+ASKED_S = round(MINUTE_S)  # that the devices have to answer, or a folder to be summed: judgement
+APART_S = round(15 * MINUTE_S)  # that nodes may come apart beside their checks: judgement
 WORTH_DIAGNOSIS = 0.01  # share of the time between failures that a diagnosis may take: judgement
 ACCEPTED = 0.9  # of the bus bandwidth that the step counts on: judgement
 SMI = {"nvidia": "nvidia-smi", "amd": "rocm-smi"}
@@ -35,6 +39,21 @@ class Preflight:
     room_gb: int  # that the copies kept take
     copies: int
     bucket: bool  # RUN_DIR may be one, which has no such limit
+    asked_s: int = ASKED_S  # limits of the checks
+    dcgm_s: int = DCGM_S
+    reduce_s: int = REDUCE_S
+
+    @property
+    def others_s(self) -> int:
+        """Seconds that all checks but DCGM's may take on one node, at most: three questions to the
+        devices, the sum of RUN_DIR, an all-reduce."""
+        return 4 * self.asked_s + self.reduce_s
+
+    @property
+    def apart_s(self) -> int:
+        """Seconds that nodes may come apart, beside DCGM's diagnosis: whoever waits for the others
+        waits longer than their checks may take."""
+        return APART_S + self.others_s
 
     @property
     def checks(self) -> str:

@@ -18,7 +18,7 @@ from scantling_site.scheduler.request import (
 from .env import site
 from .kubernetes import pod, remarks
 from .launch_plan import LaunchPlan, known
-from .preflight import preflight_file
+from .preflight import Preflight, preflight, preflight_file
 from .render import render
 from .values import RunValues, Var
 
@@ -27,12 +27,13 @@ ALWAYS = 1000  # requeues of a run without an end
 DATA_SETTINGS = ("DATA", "TOKENIZER", "MOCK_DATA", "INIT")
 PREFLIGHT_SETTINGS = (
     *("PREFLIGHT", "DCGM_LEVEL", "NODE_GBYTES_PER_S", "ALL_GBYTES_PER_S", "CARDS", "CARD_GBITS"),
-    *("ROOM_GB", "SUM_S"),
+    *("ROOM_GB", "SUM_S", "DCGM_S", "JOIN_S"),
 )
 TRAINER_SETTINGS = (  # of templates/trainer.py
     *("STEPS", "SAVE_STEPS", "SEED", "LR", "SKIP", "TRACKER", "WANDB_PROJECT"),
     *("PROFILE_STEP", "MEMORY_SNAPSHOT", "COMPILE"),
 )
+ALL_REDUCE_MINUTES = 15  # after which nccl-tests over the allocation hang: judgement
 LEAST_BAD_STARTS = 3  # that bad nodes may end in a row: judgement
 
 
@@ -61,6 +62,7 @@ class Start:
     grace_s: int
     slurm: bool
     tpu: bool
+    checks: Preflight
 
 
 @record
@@ -94,6 +96,7 @@ class SlurmJob:
     failures: int  # restarts that are allowed for
     bad_starts: int  # in a row that bad nodes may end
     all_reduce: bool  # the whole allocation is measured before the first step
+    all_reduce_minutes: int = ALL_REDUCE_MINUTES
 
 
 def wall_text(seconds: float) -> str:
@@ -106,7 +109,7 @@ def scripts(launch: LaunchPlan, run: RunValues) -> dict[str, str]:
     """env.sh and launch.sh, and the scheduler's own files."""
     whole_s = launch.time_share * run.wall_s if run.wall_s else HORIZON_DAYS * DAY_S
     restarts = restarts_allowed(known(launch.figures.mtbf_s), whole_s)
-    grace_s = kill_after_s(launch.step_s, launch.survival.durable_s)
+    grace_s = kill_after_s(launch.step_s, launch.survival.whole_s)
     out = {
         "env.sh": render("env.sh.j2", environment=list(map(quoted, run.environment))),
         "launch.sh": render("launch.sh.j2", at=start(launch, restarts, grace_s)),
@@ -150,6 +153,7 @@ def start(launch: LaunchPlan, restarts: int, grace_s: int) -> Start:
         grace_s=grace_s,
         slurm=launch.on == "slurm",
         tpu=launch.chip == "tpu",
+        checks=preflight(launch),
     )
 
 

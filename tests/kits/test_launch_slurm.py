@@ -277,16 +277,22 @@ def test_every_kit_keeps_as_many_checkpoints_as_the_report(to):
 @pytest.mark.slow
 def test_old_checkpoints_of_megatron_go_and_what_is_newer_than_the_newest_whole_one_stays(tmp_path):
     """As Megatron-LM lays them: iter_NNNNNNN, the newest whole one in the tracker file, which goes
-    back where the run goes back to an older checkpoint."""
+    back where the run goes back to an older checkpoint. torch_dist has two files a rank, which
+    several processes remove side by side: of 150 files each has 64 at most."""
     kit, bin_ = tmp_path / "kit", tmp_path / "bin"
     write(kits(job(16, checkpoint={"keep_versions": 3}), "megatron"), kit)
     saved = kit / "run" / "checkpoints"
     for step in range(10, 100, 10):
         (saved / f"iter_{step:07d}").mkdir(parents=True)
+    for rank in range(75):
+        for file in range(2):
+            (saved / "iter_0000010" / f"__{rank}_{file}.distcp").touch()
     (saved / "latest_checkpointed_iteration.txt").write_text("80")
     bin_.mkdir()
     (bin_ / "torchrun").write_text("#!/bin/bash\nsleep 2\n")
-    (bin_ / "torchrun").chmod(0o755)
+    (bin_ / "rm").write_text(f'#!/bin/bash\necho "$@" >> {tmp_path}/removed\nexec /bin/rm "$@"\n')
+    for name in ("torchrun", "rm"):
+        (bin_ / name).chmod(0o755)
     env = {"PATH": f"{bin_}:/usr/bin:/bin", "MEGATRON_LM": "/m", "DATA": "/d", "TOKENIZER": "/t"}
     for rank, left in (("1", range(10, 100, 10)), ("0", (60, 70, 80, 90))):
         p = subprocess.run(
@@ -298,6 +304,9 @@ def test_old_checkpoints_of_megatron_go_and_what_is_newer_than_the_newest_whole_
         )
         assert p.returncode == 0, p.stderr
         assert sorted(int(f.name[5:]) for f in saved.glob("iter_*")) == [*left]
+    removed = (tmp_path / "removed").read_text().splitlines()
+    assert max(line.count(".distcp") for line in removed) <= 64
+    assert sum(line.count(".distcp") for line in removed) == 150
 
 
 def test_a_failure_goes_back_to_the_queue_where_the_design_counts_on_that(run):

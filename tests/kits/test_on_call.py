@@ -78,12 +78,14 @@ ECC = GOOD | {
         (SEVEN, "devices: 7 of 8 answer"),
         (ECC, "memory: 3 uncorrectable errors"),
         (GOOD | {"dcgmi": 'echo "| PCIe | Fail |"'}, "dcgmi diag"),
+        (GOOD | {"dcgmi": "exec sleep 60"}, "dcgmi diag -r 2: no end within 1 s"),
     ],
 )
 def test_a_check_that_fails_names_itself_and_its_node_and_stops(launch, node, commands, named):
     files = kit(launch)
     bad = node.folder / "bad"
     more = dict(PER_NODE="8", BAD_NODES=str(bad), SLURMD_NODENAME="node-7", ROOM_GB="0")
+    more["DCGM_S"] = "1"
     code, _, said = node(files, "preflight.sh", commands, **more)
     assert (code, said.count("\n")) == ((3, 1) if named else (0, 0)), said
     assert not named or f"preflight: node-7: {named}" in said
@@ -160,6 +162,36 @@ def test_the_diagnosis_is_as_long_as_failures_leave_room_for():
     """DCGM's user guide: level 2 takes two minutes, level 1 seconds."""
     assert dcgm_level(5 * 3600) == 2
     assert dcgm_level(3600) == 1
+
+
+@pytest.mark.parametrize(
+    ("to", "option"),
+    [
+        # torch.distributed.elastic's c10d rendezvous: join_timeout, read_timeout of its store
+        ("fsdp", r"read_timeout=(\d+),join_timeout=(\d+)"),
+        ("accelerate", r"read_timeout=(\d+),join_timeout=(\d+)"),
+        # MaxText's base.yml: 300 s otherwise, of jax.distributed.initialize
+        ("maxtext", r"jax_distributed_initialization_timeout=(\d+)"),
+    ],
+)
+@pytest.mark.parametrize("diagnosis", ["", "2400"])
+def test_who_waits_for_the_others_waits_longer_than_their_checks_may_take(
+    to, option, diagnosis, node
+):
+    data = spec(model=SMALL, devices=16, plan=dict(tp=1, pp=1), job=dict(global_batch=16))
+    files = kits(assess(Design.from_data(data | {"name": "x"})), to)
+    ranks = {name: 'echo "$@"' for name in ("torchrun", "accelerate", "python3")}
+    more = dict(DATA="/d", TOKENIZER="/t", ROOM_GB="0") | (
+        {"DCGM_S": diagnosis} if diagnosis else {}
+    )
+    _, out, _ = node(files, "launch.sh", GOOD | ranks, **more)
+    waited = re.search(option, out + logs(node.folder / "run"))
+    limits = {
+        name: re.findall(rf"{name}:=(\d+)", files["preflight.sh"]) for name in ("DCGM_S", "SUM_S")
+    }
+    stated = re.findall(r"timeout (\d+) ", files["preflight.sh"])
+    asked = sum(map(int, stated + limits["SUM_S"])) + int(diagnosis or limits["DCGM_S"][0])
+    assert len(stated) == 4 and all(int(s) > asked for s in waited.groups())
 
 
 @pytest.mark.parametrize("to", FRAMEWORKS)

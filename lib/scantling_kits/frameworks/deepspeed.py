@@ -134,7 +134,7 @@ FRAMEWORK = replace(
     file="ds_config.json",
     states="16-bit with master",
     saves_in_background=False,
-    whole="checkpoints/*/latest",
+    whole="checkpoints/deepspeed/step-*/whole",
     domain={
         **BASE_DOMAIN,
         "tp": Domain(values=(1,), why="AutoTP is for models of its own list"),
@@ -150,9 +150,9 @@ FRAMEWORK = replace(
     },
     saves=Saves(
         format="DeepSpeed's own files, one set a rank",
-        place="checkpoints/deepspeed/step-N, `latest` written last",
+        place="checkpoints/deepspeed/step-N, whole once its file `whole` is there",
         resume=(
-            "start the same command again: the tag in `latest` is loaded, then the random state; "
+            "start the same command again: the newest whole copy is loaded, then the random state; "
             "step and data position are in it"
         ),
         hand_over=(

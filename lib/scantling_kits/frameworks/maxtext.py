@@ -348,7 +348,8 @@ FRAMEWORK = Framework(
     ),
     command=(
         'python3 -m maxtext.trainers.pre_train.train "$HERE/maxtext.yml" '
-        '"base_output_directory=$RUN_DIR" "${DATA_ARGS[@]}"'
+        '"base_output_directory=$RUN_DIR" "jax_distributed_initialization_timeout=$JOIN_S" '
+        '"${DATA_ARGS[@]}"'
     ),
     prepare=(
         "DATA_ARGS=()\n"

@@ -26,14 +26,17 @@ def main() -> None:
     set_seed(plan["seed"])
     Transformer._no_split_modules = [Block.__name__]
     sharded = accelerator.distributed_type == DistributedType.FSDP
-    # sharded: rank 0 has the weights and hands them out
-    with torch.device("meta" if sharded and rank else device if not sharded else "cpu"):
+    # sharded: weights are made shard by shard, never whole on a host or a device
+    with torch.device("meta" if sharded else device):
         model = Transformer(settled(shape))
-    if rank == 0 or not sharded:
+    if not sharded:
         begin(model, plan["seed"])
     prepare(model.blocks, plan, recompute=False)  # accelerate.yaml says what is repeated
     # it takes both or none; the one that steps is made of what came out
     model, _ = accelerator.prepare(model, torch.optim.AdamW(model.parameters()))
+    if sharded:
+        model.to_empty(device=device)
+        begin(model, plan["seed"])
     if ranks != plan["dp"]:
         sys.exit(f"the plan is for {plan['dp']} ranks, this run has {ranks}")
     optimizer = torch.optim.AdamW(

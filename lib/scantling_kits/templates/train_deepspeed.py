@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ if not torch.cuda.is_available():
 import deepspeed  # noqa: E402
 
 HERE = Path(__file__).parent
+WHOLE = "whole"  # of a checkpoint: the file that is written last
 sys.path.insert(0, str(HERE))
 from handover import begin, settled  # noqa: E402
 from model import Transformer  # noqa: E402
@@ -53,6 +53,23 @@ def states(optimizer: Any) -> tuple[int, int]:
     return size(groups or sum(getattr(optimizer, "fp32_groups", []), [])), moments
 
 
+def save(engine: Any, saves: Checkpoints, step: int, rank: int) -> None:
+    """A checkpoint, which is named once all ranks have written: DeepSpeed's own `latest` names it
+    when rank 0 has."""
+    folder = saves.folder / f"step-{step}"
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.save(saves.random_state(step), folder / f"rank-{rank}.pt")
+    engine.save_checkpoint(
+        str(saves.folder), tag=folder.name, client_state={"step": step}, save_latest=False
+    )
+    if rank == 0:
+        (folder / saves.last).touch()
+        new = saves.folder / "latest.new"  # what zero_to_fp32.py reads
+        new.write_text(folder.name)
+        new.replace(saves.folder / "latest")
+    saves.thin()
+
+
 def main() -> None:
     spec, config = (
         json.loads((HERE / "plan.json").read_text()),
@@ -86,25 +103,26 @@ def main() -> None:
         from torch.optim import AdamW
     optimizer = AdamW(model.parameters(), lr=plan["lr"], betas=(0.9, 0.95), weight_decay=0.1)
     engine, optimizer, _, _ = deepspeed.initialize(model=model, optimizer=optimizer, config=config)
+    folder = run / "checkpoints" / "deepspeed"
     data, saves, watch = (
         Data(plan["vocab"], plan["seq_len"], int(os.environ.get("SEED", 0))),
-        Checkpoints(run / "checkpoints", plan["keep"]),
+        Checkpoints(folder, plan["keep"], WHOLE),
         Watch(run, rank, plan),
     )
     steps = int(os.environ.get("STEPS", 0)) or plan["steps"] or 10**9
-    every = int(os.environ.get("SAVE_STEPS", plan["save_steps"]))
-    folder, step = run / "checkpoints" / "deepspeed", 0
-    if (folder / "latest").exists():
-        _, kept = engine.load_checkpoint(str(folder))
+    every = int(os.environ.get("SAVE_STEPS") or plan["save_steps"])
+    step, newest = 0, saves.latest()
+    if newest:
+        _, kept = engine.load_checkpoint(str(folder), tag=newest.name)
         step = kept["step"]
-        saves.restore_random(folder / f"step-{step}")
+        saves.restore_random(newest)
     m, n, first, gradients = plan["micro_batch"], plan["grad_accum"], True, 0
     while step < steps:
         watch.before(step)
         for group in engine.optimizer.param_groups:
             group["lr"] = rate(
                 step,
-                float(os.environ.get("LR", plan["lr"])),
+                float(os.environ.get("LR") or plan["lr"]),
                 plan["steps"] or int(os.environ.get("STEPS", 0)),
             )
         total = 0.0
@@ -128,17 +146,10 @@ def main() -> None:
         loss, stop = seen(total, run)
         watch.after(step, loss, float(engine.get_global_grad_norm() or 0.0), ranks)
         if step % every == 0 or stop or step == steps:
-            tag = f"step-{step}"
-            (folder / tag).mkdir(parents=True, exist_ok=True)
-            torch.save(saves.random_state(step), folder / tag / f"rank-{rank}.pt")
-            engine.save_checkpoint(str(folder), tag=tag, client_state={"step": step})
-            if rank == 0:
-                for old in sorted(folder.glob("step-*"), key=lambda p: int(p.name[5:]))[
-                    : -plan["keep"]
-                ]:
-                    shutil.rmtree(old)
+            save(engine, saves, step, rank)
         if stop:
             break
+    saves.end()
     if step >= steps and rank == 0:
         (run / "done").write_text(f"{step}\n")
 

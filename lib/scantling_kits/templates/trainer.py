@@ -16,8 +16,10 @@ import math
 import os
 import random
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -115,17 +117,19 @@ class State:
 
 
 class Checkpoints:
-    """step-N folders with the sharded state and one file of random state a rank; whole once
-    `.metadata` is there, which is written last."""
+    """step-N folders with the sharded state and one file of random state a rank; whole once `last`
+    is there, which is written last."""
 
-    def __init__(self, folder: str | Path, keep: int) -> None:
-        self.folder, self.keep, self.pending = Path(folder), keep, None
+    def __init__(self, folder: str | Path, keep: int, last: str = ".metadata") -> None:
+        self.folder, self.keep, self.last, self.pending = Path(folder), keep, last, None
         self.folder.mkdir(parents=True, exist_ok=True)
         # saves talk beside training: on the same group the two would cross
         self.group = dist.new_group(backend="gloo")
+        self.removal = threading.Thread()
 
     def whole(self) -> list[Path]:
-        return sorted(p for p in self.folder.glob("step-*") if (p / ".metadata").is_file())
+        found = (p for p in self.folder.glob("step-*") if (p / self.last).is_file())
+        return sorted(found, key=step_of)
 
     def latest(self) -> Path | None:
         """The newest whole checkpoint, the same on every rank."""
@@ -170,15 +174,42 @@ class Checkpoints:
             self.pending = dcp.async_save(
                 {"state": state}, checkpoint_id=path, process_group=self.group
             )
-        if dist.get_rank() == 0:
-            for old in self.whole()[: -self.keep]:
-                shutil.rmtree(old)
+        self.thin()
+
+    def thin(self) -> None:
+        """Remove behind training, and many files at a time, what is older than the last `keep`:
+        two files a rank, each a question to the metadata server."""
+        if dist.get_rank() or self.removal.is_alive():
+            return
+        stay = self.whole()[-self.keep :]
+        old = [p for p in self.folder.glob("step-*") if stay and step_of(p) < step_of(stay[0])]
+        self.removal = threading.Thread(target=remove, args=(old, self.last), daemon=True)
+        self.removal.start()
 
     def finish(self) -> None:
         if self.pending is not None:
             self.pending.result()
             self.pending = None
             dist.barrier()
+
+    def end(self) -> None:
+        """Before the process ends: what is being written is whole, what is being removed gone."""
+        self.finish()
+        if self.removal.is_alive():
+            self.removal.join()
+
+
+def step_of(folder: Path) -> int:
+    return int(folder.name.removeprefix("step-"))
+
+
+def remove(folders: Iterable[Path], last: str) -> None:
+    """Folders with all that is in them, first the file by which they count as whole."""
+    for folder in folders:
+        (folder / last).unlink(missing_ok=True)
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(os.unlink, [p for p in folder.rglob("*") if not p.is_dir()]))
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def local(t: torch.Tensor) -> torch.Tensor:
@@ -336,7 +367,7 @@ def train(
     step, found = 0, saves.latest()
     if found:
         dcp.load({"state": state}, checkpoint_id=found)
-        step = int(found.name[5:])
+        step = step_of(found)
         saves.restore_random(found)
         kept = torch.load(found / "rank-0.pt", weights_only=False)["more"]
         if kept:
@@ -392,7 +423,7 @@ def train(
             )
         if stop:
             break
-    saves.finish()
+    saves.end()
     if step >= steps and rank == 0:
         (Path(run) / "done").write_text(f"{step}\n")
     dist.barrier()
