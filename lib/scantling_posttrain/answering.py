@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +11,8 @@ import numpy as np
 from scantling.api import designed
 from scantling.base.errors import DesignError
 from scantling.base.records import Known, Lines
-from scantling.base.units import DAY_S
+from scantling.base.units import DAY_S, HOUR_S
+from scantling.catalogue.load import of_rows
 from scantling.catalogue.models.shape import parameters
 from scantling.catalogue.stacks import GENERIC, stack
 from scantling.catalogue.words import Method
@@ -29,7 +31,7 @@ from scantling.verdict.verdicts import rank
 from . import texts
 from .constants import Constants, constants
 from .fixes import Change, nearest, trials, tried
-from .inputs import Notes, Rollout, Samples, adapters_of, rollout_of, samples_of
+from .inputs import Notes, Rollout, Samples, adapters_of, rollout_of, samples_of, without_effect
 from .layouts import Layout, layouts, trainer_on, varied
 from .posttrained import EngineMemory, Fix, Other, Posttrained, RolloutRow, Varied
 from .trainer import BATCH, Trainer, loader, trainer_of, tuning_of, twin
@@ -82,12 +84,19 @@ def moves(result: Posttrained) -> tuple[int, Iterator[Fix | None]]:
     return len(some), map(saved, some)
 
 
+class Interval(NamedTuple):
+    """Seconds of a step, and both ends of its 80 % interval."""
+
+    likely: float
+    low: float
+    high: float
+
+
 class Run(NamedTuple):
     """How long a step takes, how many there are, and on what."""
 
-    step_s: float
-    low_s: float
-    high_s: float
+    computed: Interval
+    step: Interval  # computed, or measured
     steps: Known
     devices: int
     trained: float  # parameters
@@ -106,6 +115,7 @@ class Whole(NamedTuple):
     """The run with its failures, and what it costs."""
 
     endurance: Endurance
+    goodput: float
     days: Estimate = Estimate()
     cost_usd: Estimate = Estimate()
 
@@ -121,14 +131,15 @@ def whole(design: Design, resolved: Resolved, run: Run, state_bytes: float) -> W
         saves=own.checkpoint,
         checkpoint_bytes=size,
         state_bytes_per_device=max(size / run.devices, min(state_bytes, size)),
-        step_s=run.step_s,
+        step_s=run.step.likely,
         devices=run.devices,
         recovers=stack(own.stack or GENERIC).recovers,
     )
+    goodput = design.measured.goodput or float(np.ravel(lived.goodput)[0])
     if run.steps is None:
-        return Whole(lived)
-    goodput = float(np.ravel(lived.goodput)[0])
-    days = [run.steps * step / goodput / DAY_S for step in (run.step_s, run.low_s, run.high_s)]
+        return Whole(lived, goodput)
+    pause = (design.job.evaluation_hours or 0.0) * HOUR_S
+    days = [(run.steps * step / goodput + pause) / DAY_S for step in run.step]
     spares = float(np.ravel(lived.spares)[0]) * own.cluster.devices_per_node
     costs = [
         price(
@@ -142,7 +153,7 @@ def whole(design: Design, resolved: Resolved, run: Run, state_bytes: float) -> W
     ]
     mid, low, high = costs
     cost_usd = Estimate(known(mid.cost_usd), known(low.cost_usd_low), known(high.cost_usd_high))
-    return Whole(lived, Estimate(*days), cost_usd)
+    return Whole(lived, goodput, Estimate(*days), cost_usd)
 
 
 def prepare_whole(design: Design, trainer: Resolved) -> Resolved:
@@ -193,11 +204,7 @@ def tuning_answer(design: Design, notes: Notes, k: Constants) -> Posttrained:
     samples = samples_of(design, context, notes, k)
     adapters = adapters_of(design, notes)
     pairs = 2 if method is Method.DPO else 1
-    batch = design.job.global_batch
-    if batch is None:
-        batch = notes.take(
-            "job.global_batch", None, max(BATCH, devices), "64 sequences, at least one a device"
-        )
+    batch = batch_of(design, samples, pairs, notes)
     if adapters is not None and adapters.base_bits < 16:
         design = sharded_alone(design, notes)
     own = twin(design, devices, samples.slots, batch * pairs, samples.document, samples.tokens)
@@ -208,12 +215,10 @@ def tuning_answer(design: Design, notes: Notes, k: Constants) -> Posttrained:
     if row is None:
         return impossible(design, trainer, notes, k)
     trained = known(trained_parameters(trainer.case(row), tuning)) or 0.0
-    step, low, high = interval(
-        float(trainer.step_s[row]), 1 / k.high_speed, 1 / k.low_speed, notes, k
-    )
+    computed = interval(float(trainer.step_s[row]), 1 / k.high_speed, 1 / k.low_speed, notes, k)
     tokens = batch * pairs * samples.filled
     steps = None if samples.tokens is None else samples.tokens / tokens
-    run = Run(step, low, high, steps, devices, trained)
+    run = Run(computed, timed(design, computed, tokens), steps, devices, trained)
     return answer(
         design,
         trainer,
@@ -228,6 +233,16 @@ def tuning_answer(design: Design, notes: Notes, k: Constants) -> Posttrained:
         rollout=None,
         tokens=tokens,
     )
+
+
+def batch_of(design: Design, samples: Samples, pairs: int, notes: Notes) -> int:
+    """Rows of a step, of DPO pairs of rows: as stated, or as many as hold the stated tokens."""
+    job, field = design.job, "job.global_batch"
+    if job.global_batch is None and job.global_batch_tokens is not None:
+        rows = max(round(job.global_batch_tokens / (samples.slots * pairs)), 1)
+        return notes.take(field, None, rows, "job.global_batch_tokens / tokens of a row")
+    usual = max(BATCH, design.cluster.devices)
+    return notes.take(field, job.global_batch, usual, "64 sequences, at least one a device")
 
 
 def sharded_alone(design: Design, notes: Notes) -> Design:
@@ -246,12 +261,31 @@ def sharded_alone(design: Design, notes: Notes) -> Design:
     return design.change(changes)
 
 
-def interval(
-    step: float, low: float, high: float, notes: Notes, k: Constants
-) -> tuple[float, float, float]:
-    """(likely, low, high) of a step, wider where a length was guessed. [s]"""
+def interval(step: float, low: float, high: float, notes: Notes, k: Constants) -> Interval:
+    """A computed step, its interval wider where a length was guessed. [s]"""
     power = k.assumed_wider if notes.guessed else 1.0
-    return step, step * low**power, step * high**power
+    return Interval(step, step * low**power, step * high**power)
+
+
+def timed(design: Design, computed: Interval, tokens: float) -> Interval:
+    """The step of `tokens`: as measured, without width; of a variation of a measured design as many
+    times what is computed as there; else as computed. [s]"""
+    measured = design.measured
+    if design.measured_at is not None:
+        ratio = step_ratio(design.measured_at)
+        return Interval(*(ratio * step for step in computed))
+    step = measured.step_s
+    if measured.tokens_per_s_per_device is not None:
+        step = tokens / (measured.tokens_per_s_per_device * design.cluster.devices)
+    return computed if step is None else Interval(step, step, step)
+
+
+@of_rows
+@lru_cache(maxsize=64)
+def step_ratio(design: Design) -> float:
+    """Measured over computed step of a design, for what varies it; 1 where no plan fits."""
+    result = assessed(design)
+    return (result.step_s or 1.0) / (result.computed_step_s or 1.0)
 
 
 def tuning_sensitivity(
@@ -313,9 +347,11 @@ def policy_answer(design: Design, r: Rollout, notes: Notes, k: Constants) -> Pos
         trainer, _ = trainer_on(design, r, design.cluster.devices, k)
         return impossible(design, trainer, notes, k)
     best = ranked[0]
-    step, low, high = interval(best.step_s, k.low_policy, k.high_policy, notes, k)
+    computed = interval(best.step_s, k.low_policy, k.high_policy, notes, k)
+    tokens = r.drawn * (r.prompt + r.response)
     trained = known(parameters(best.trainer.case(best.row).shape).total) or 0.0
-    run = Run(step, low, high, r.steps, design.cluster.devices, trained * (1 + r.critic))
+    step = timed(design, computed, tokens)
+    run = Run(computed, step, r.steps, design.cluster.devices, trained * (1 + r.critic))
     return answer(
         design,
         best.trainer,
@@ -328,7 +364,7 @@ def policy_answer(design: Design, r: Rollout, notes: Notes, k: Constants) -> Pos
         others=others_of(ranked),
         phases=phases_of(best),
         rollout=rollout_row(best, r),
-        tokens=r.drawn * (r.prompt + r.response),
+        tokens=tokens,
     )
 
 
@@ -447,13 +483,14 @@ def answer(
         trained_params=run.trained,
         plan=trainer.plan(row),
         plan_words=trainer.words(row),
-        step_s=run.step_s,
-        step_s_low=run.low_s,
-        step_s_high=run.high_s,
+        step_s=run.step.likely,
+        step_s_low=run.step.low,
+        step_s_high=run.step.high,
+        computed_step_s=run.computed.likely,
         step_parts_s={name: known(part) or 0.0 for name, part in parts._asdict().items()},
         phases_s=phases,
         rollout=rollout,
-        tokens_per_s_per_device=tokens / run.step_s / design.cluster.devices,
+        tokens_per_s_per_device=tokens / run.step.likely / design.cluster.devices,
         memory_bytes=memory_parts(memory, known(memory.total) or 0.0, trainer.capacity),
         oom_probability=trainer.chance(row),
         steps=run.steps,
@@ -463,7 +500,7 @@ def answer(
         cost_usd=cost.likely,
         cost_usd_low=cost.low,
         cost_usd_high=cost.high,
-        goodput=known(end.goodput),
+        goodput=lived.goodput,
         mtbf_s=known(end.mtbf_s),
         checkpoint_interval_s=known(end.checkpoint_interval_s),
         checkpoint_bytes=known(end.checkpoint_bytes),
@@ -471,11 +508,12 @@ def answer(
         spares=known(end.spares),
         legal_plans=trainer.legal,
         fitting_plans=len(trainer.order),
-        why=why,
+        why=(*texts.of_measured(design, run.computed.likely, run.step.likely), *why),
         others=others,
         sensitivity=sensitivity,
         asks=tuple(notes.asks),
         assumed=tuple(notes.assumed),
+        no_effect=without_effect(design),
         resolved=trainer.resolved,
         core_constants=trainer.case(row).constants,
     )
@@ -527,6 +565,7 @@ def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> 
         step_s=None,
         step_s_low=None,
         step_s_high=None,
+        computed_step_s=None,
         step_parts_s={},
         phases_s={},
         rollout=None,
@@ -553,6 +592,7 @@ def impossible(design: Design, trainer: Trainer, notes: Notes, k: Constants) -> 
         sensitivity=(),
         asks=tuple(notes.asks),
         assumed=tuple(notes.assumed),
+        no_effect=without_effect(design),
         resolved=trainer.resolved,
         core_constants=None,
     )

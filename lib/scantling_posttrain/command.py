@@ -73,6 +73,7 @@ def lines_of(result: Posttrained) -> list[tuple[str, str]]:
         lines.append(("If", f"{one.change}: {seconds(one.step_s)} a step ({one.share:+.0%})"))
     lines += [("Find", one.text) for one in to_find_out(result)[:MOST_FOUND]]
     lines += [("Ask", text) for text in result.asks]
+    lines += [("Unread", text) for text in result.no_effect]
     for each in result.assumed[:MOST_ASSUMED]:
         lines.append(("Assumed", f"{each.field} {each.value}: {each.why}"))
     rest = len(result.assumed) - MOST_ASSUMED

@@ -53,4 +53,5 @@ def to_find_out(result: Posttrained) -> list[Unknown]:
         if shares:
             shorter, longer = max(-min(shares), 0.0), max(*shares, 0.0)
             rows.append(Unknown(what=word, how=how, shorter=shorter, longer=longer))
+    rows = [row for row in rows if row.shorter + row.longer > 0]
     return sorted(rows, key=lambda row: -(row.shorter + row.longer))

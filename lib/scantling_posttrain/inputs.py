@@ -6,10 +6,12 @@ from math import exp, log, sqrt
 from typing import TypeVar
 
 from scantling.base.errors import DesignError
-from scantling.base.records import Assumed, record
+from scantling.base.records import Assumed, Lines, record
+from scantling.base.show import several
 from scantling.catalogue.words import ADAPTED, POLICIES, Method, WeightSync
 from scantling.design.design import Design
 from scantling.design.methods import method_of
+from scantling.design.schema import Job
 from scantling.design.tuned import AdapterSpec, DataSpec, RewardSpec, RolloutSpec
 
 from .adapters import RANK, Targets
@@ -24,6 +26,9 @@ ATTENTION = ["attention"]
 PROMPTS, SAMPLES, PROMPT, LONGEST = 64, 16, 130.0, 4096.0
 SHARE_OF_CAP = 0.25  # of the longest response that the mean one has
 STEPS = 500.0
+# what says where a run ends, before what comes after it
+POLICY_ENDS = ("job.rollout.steps", "job.data.samples", "job.tokens")
+TUNED_ENDS = ("job.tokens", "job.data.samples")
 JUDGED = "how long does a step wait for its judge (job.rollout.reward.seconds)?"
 
 
@@ -96,11 +101,20 @@ class Rollout:
     environment_s: float
     sync: WeightSync | None
     steps: float
+    row: float  # tokens of the trainer's packed row
+    dp: int | None  # replicas of the engine; None: as many as its devices hold
 
     @property
     def drawn(self) -> int:
         """Samples of a step."""
         return self.prompts * self.samples
+
+    @property
+    def generating(self) -> int | None:
+        """Devices that generate: as stated, or those of the stated replicas; None: searched."""
+        if self.devices is None and self.tp is not None and self.dp is not None:
+            return self.tp * self.dp
+        return self.devices
 
 
 def spread_of(mean: float, p95: float | None, usual: float) -> float:
@@ -187,10 +201,9 @@ def rollout_of(design: Design, notes: Notes, k: Constants) -> Rollout | None:
     method = method_of(design)
     if method not in POLICIES:
         return None
-    spec = design.job.rollout or RolloutSpec()
-    longest = notes.length(
-        "job.rollout.max_response", spec.max_response, LONGEST, "a cap that many recipes have"
-    )
+    job, spec = design.job, design.job.rollout or RolloutSpec()
+    prompt = notes.take("job.rollout.mean_prompt", spec.mean_prompt, PROMPT, "of questions")
+    longest = longest_of(job, spec, prompt, notes)
     response = notes.length(
         "job.rollout.mean_response",
         spec.mean_response,
@@ -201,23 +214,16 @@ def rollout_of(design: Design, notes: Notes, k: Constants) -> Rollout | None:
         raise DesignError(
             "job.rollout.mean_response", response, f"at most max_response, {longest:,.0f}", longest
         )
+    tp = max(filter(None, (spec.tp, spec.ep)), default=None)
+    check_replicas(spec.devices, tp, spec.dp)
     reward = reward_s(spec.reward, notes)
-    why = "the usual one of recipes (judgement)"
-    prompts = notes.take("job.rollout.prompts", spec.prompts, PROMPTS, why)
-    samples = notes.take("job.rollout.samples", spec.samples, SAMPLES, why)
-    updates = notes.take("job.rollout.updates", spec.updates, 1, "one, strictly on-policy")
-    if updates > prompts * samples:
-        raise DesignError(
-            "job.rollout.updates",
-            updates,
-            f"at most {prompts * samples:,}, a sample each; job.rollout.steps are those of the run",
-            prompts * samples,
-        )
+    prompts, samples, updates = batches_of(job, spec, notes)
+    redraw = notes.take("job.rollout.redraw", spec.redraw, 1.0, "no dynamic sampling")
     return Rollout(
         engine=notes.take("job.rollout.engine", spec.engine, "vllm", "what most trainers drive"),
         prompts=prompts,
         samples=samples,
-        prompt=notes.take("job.rollout.mean_prompt", spec.mean_prompt, PROMPT, "of questions"),
+        prompt=prompt,
         response=response,
         longest=longest,
         spread=notes.take(
@@ -227,7 +233,7 @@ def rollout_of(design: Design, notes: Notes, k: Constants) -> Rollout | None:
         lag=spec.lag,
         colocated=spec.colocated,
         devices=spec.devices,
-        tp=spec.tp,
+        tp=tp,
         kv_fraction=spec.kv_fraction,
         narrow=1.0 if (spec.precision or "").startswith(("fp8", "mxfp8", "int8")) else 2.0,
         reference=notes.take(
@@ -236,10 +242,125 @@ def rollout_of(design: Design, notes: Notes, k: Constants) -> Rollout | None:
         critic=notes.take(
             "job.rollout.critic", spec.critic, method is Method.PPO, "PPO has one, GRPO none"
         ),
-        redraw=notes.take("job.rollout.redraw", spec.redraw, 1.0, "no dynamic sampling"),
+        redraw=redraw,
         environment_s=reward + environment_s(spec, notes),
         sync=WeightSync(spec.weight_sync) if spec.weight_sync else None,
-        steps=notes.take("job.rollout.steps", spec.steps, STEPS, "a run of some hundred steps"),
+        steps=steps_of(job, spec, prompts * redraw, prompts * samples * (prompt + response), notes),
+        row=max(prompt + longest, job.seq_len or 0),
+        dp=spec.dp,
+    )
+
+
+def check_replicas(devices: int | None, tp: int | None, dp: int | None) -> None:
+    """Raises DesignError where the devices of the stated replicas are not those that generate."""
+    if devices is None or dp is None:
+        return
+    each = devices // dp if tp is None else tp
+    if each * dp != devices:
+        whole = f"replicas of {several(each, 'device')}" if tp else "a divisor"
+        allowed = f"{whole} on the {devices:,} of job.rollout.devices"
+        raise DesignError("job.rollout.dp", dp, allowed, devices // tp if tp else None)
+
+
+def longest_of(job: Job, spec: RolloutSpec, prompt: float, notes: Notes) -> float:
+    """Tokens at which a response is cut: as stated, else what the trainer's sequence leaves beside
+    the mean prompt. Raises DesignError where that is nothing, or less than what is stated."""
+    field = "job.rollout.max_response"
+    if job.seq_len is None or spec.max_response is not None:
+        longest = notes.length(field, spec.max_response, LONGEST, "a cap that many recipes have")
+        if job.seq_len is not None and longest > job.seq_len:
+            row = f"at most job.seq_len, {job.seq_len:,} tokens"
+            raise DesignError(field, longest, row, job.seq_len)
+        return longest
+    if job.seq_len <= prompt:
+        above = f"above job.rollout.mean_prompt, {prompt:,.0f} tokens"
+        raise DesignError("job.seq_len", job.seq_len, above, round(2 * prompt))
+    return notes.take(field, None, job.seq_len - prompt, "what job.seq_len leaves beside a prompt")
+
+
+def batches_of(job: Job, spec: RolloutSpec, notes: Notes) -> tuple[int, int, int]:
+    """(prompts, samples of each, updates) of a step. job.global_batch, the samples of an update,
+    gives what is not stated: prompts x samples = updates x global_batch. Raises DesignError where
+    whole numbers do not."""
+    why, batch = "the usual one of recipes (judgement)", job.global_batch
+    samples = notes.take("job.rollout.samples", spec.samples, SAMPLES, why)
+    once = spec.updates or 1
+    if batch is None:
+        prompts = notes.take("job.rollout.prompts", spec.prompts, PROMPTS, why)
+    else:
+        given = max(once * batch // samples, 1)
+        why = "updates x job.global_batch / samples of a prompt"
+        prompts = notes.take("job.rollout.prompts", spec.prompts, given, why)
+    drawn, why = prompts * samples, "one, strictly on-policy"
+    if batch is not None and spec.prompts is not None:
+        once, why = max(drawn // batch, 1), "prompts x samples / job.global_batch"
+    updates = notes.take("job.rollout.updates", spec.updates, once, why)
+    if updates > drawn:
+        raise DesignError(
+            "job.rollout.updates",
+            updates,
+            f"at most {drawn:,}, a sample each; job.rollout.steps are those of the run",
+            drawn,
+        )
+    if batch is not None and drawn != updates * batch:
+        of_step = f"{prompts:,} prompts x {samples:,} samples in {several(updates, 'update')}"
+        allowed = f"samples of an update: {of_step}"
+        raise DesignError("job.global_batch", batch, allowed, max(drawn // updates, 1))
+    return prompts, samples, updates
+
+
+def steps_of(
+    job: Job, spec: RolloutSpec, step_prompts: float, step_tokens: float, notes: Notes
+) -> float:
+    """Steps of the run: as stated, else those that pass over the prompts of job.data, or take
+    job.tokens."""
+    data, field = job.data or DataSpec(), "job.rollout.steps"
+    if spec.steps is None and data.samples is not None:
+        passed = max(data.samples * (data.epochs or 1.0) / step_prompts, 1.0)
+        return notes.take(field, None, passed, "job.data.samples x epochs / prompts of a step")
+    if spec.steps is None and job.tokens is not None:
+        return notes.take(field, None, max(job.tokens / step_tokens, 1.0), "job.tokens / a step's")
+    return notes.take(field, spec.steps, STEPS, "a run of some hundred steps")
+
+
+def without_effect(design: Design) -> Lines:
+    """A line for each stated field that the answer does not read, with what it reads instead."""
+    job, data, spec = design.job, design.job.data or DataSpec(), design.job.rollout or RolloutSpec()
+    policy = method_of(design) in POLICIES
+    ends = {
+        "job.rollout.steps": spec.steps,
+        "job.data.samples": data.samples,
+        "job.tokens": job.tokens,
+    }
+    first = POLICY_ENDS if policy else TUNED_ENDS
+    end = next((field for field in first if ends[field] is not None), "job.data.samples")
+    ended = f"{end} says where the run ends"
+    lengths = "job.data.mean_tokens says how long samples are"
+    if policy:
+        lengths = "job.rollout.mean_prompt and mean_response say how long samples are"
+    unread = {  # field: its value, why it is not read
+        "job.from_checkpoint": (job.from_checkpoint is False, "what is tuned has been trained"),
+        "job.document_tokens": (job.document_tokens, lengths),
+        "job.corpus": (job.corpus, "samples are taken as they are"),
+        "job.target_loss": (job.target_loss, ended),
+        "job.tokens": (job.tokens if end != "job.tokens" else None, ended),
+        "job.data.samples": (data.samples if end != "job.data.samples" else None, ended),
+        "job.data.epochs": (data.epochs if end != "job.data.samples" else None, ended),
+        "measured.mfu": (design.measured.mfu, "a measured step or rate of tokens is read"),
+        "measured.memory_gb": (design.measured.memory_gb, "memory is as computed"),
+        "cluster.delivery": (design.cluster.delivery, "all devices are there on the first day"),
+        "prices.spot": (design.prices.spot, "the run is on devices that nobody takes back"),
+    }
+    if policy:
+        update = "job.rollout.prompts, samples and updates say what an update takes"
+        unread |= {
+            "job.global_batch_tokens": (job.global_batch_tokens, update),
+            "job.data.mean_tokens": (data.mean_tokens, lengths),
+            "job.data.p95_tokens": (data.p95_tokens, lengths),
+            "job.data.packed": (data.packed is False, "a policy's samples are packed"),
+        }
+    return tuple(
+        f"{field}: no effect here, because {why}" for field, (value, why) in unread.items() if value
     )
 
 

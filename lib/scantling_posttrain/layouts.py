@@ -80,8 +80,8 @@ def update_batch(r: Rollout, pack: int, devices: int) -> tuple[int, float]:
 
 
 def row_tokens(r: Rollout) -> int:
-    """Tokens of the trainer's packed row: the longest prompt and response."""
-    return ROW_UNIT * ceil((r.prompt + r.longest) / ROW_UNIT)
+    """Tokens of the trainer's packed row: the longest prompt and response, or what is stated."""
+    return ROW_UNIT * ceil(r.row / ROW_UNIT)
 
 
 def trainer_on(design: Design, r: Rollout, devices: int, k: Constants) -> tuple[Trainer, float]:
@@ -95,9 +95,12 @@ def trainer_on(design: Design, r: Rollout, devices: int, k: Constants) -> tuple[
 
 
 def replica_sizes(r: Rollout, devices: int) -> list[int]:
-    """Devices of one replica that are tried: the stated number, or powers of two."""
+    """Devices of one replica that are tried: the stated number, as many as give the stated
+    replicas, or powers of two."""
     if r.tp is not None:
         return [r.tp]
+    if r.dp is not None:
+        return [devices // r.dp] if devices >= r.dp else []
     return [2**i for i in range(7) if 2**i <= min(devices, WIDEST)]
 
 
@@ -195,8 +198,8 @@ def row_of(columns: Columns, n: int, row: int) -> Columns:
 
 def splits(devices: int, per_node: int, r: Rollout) -> Sequence[int]:
     """Devices that generate, of those tried: the stated number, or whole nodes near each share."""
-    if r.devices is not None:
-        return [r.devices]
+    if r.generating is not None:
+        return [r.generating]
     unit = per_node if devices > per_node else 1
     tried = {unit * max(round(devices * share / unit), 1) for share in SHARES}
     return sorted(n for n in tried if n < devices)
@@ -223,14 +226,14 @@ def divisions(devices: int, per_node: int, r: Rollout) -> list[tuple[int, int, b
     """(devices that train, that generate, whether they are the same) of every layout to try.
     Raises DesignError where the stated ones leave none."""
     out = []
-    if r.colocated is not False and r.devices in (None, devices):
+    if r.colocated is not False and r.generating in (None, devices):
         out.append((devices, devices, True))
     if r.colocated is not True:
         out += [(devices - n, n, False) for n in splits(devices, per_node, r) if n < devices]
     if not out:
         raise DesignError(
             "job.rollout.devices",
-            r.devices if r.devices is not None else devices,
+            r.generating if r.generating is not None else devices,
             f"all {devices:,} where colocated, fewer where not",
             problem="leaves no device to one side",
         )

@@ -12,7 +12,12 @@ from scantling.verdict.result import Result
 from .constants import constants
 
 REFUSED = "Hardware constraints insufficient for model parameters"
-INSIDE = ("fixes", "resolved", "core_constants")  # of an answer, that are no part of its JSON
+INSIDE = (
+    "fixes",
+    "resolved",
+    "core_constants",
+    "computed_step_s",
+)  # of an answer, that are no part of its JSON
 ENGINE, TRAINER = "rollout", "trainer"  # sides of a policy step
 
 
@@ -144,6 +149,7 @@ class Posttrained(Outcome):
     plan_words: str
     step_s_low: Known
     step_s_high: Known
+    computed_step_s: Known  # where it is not measured, step_s
     step_parts_s: dict[str, float]
     phases_s: dict[str, float]
     rollout: RolloutRow | None
@@ -164,6 +170,7 @@ class Posttrained(Outcome):
     sensitivity: tuple[Varied, ...]
     asks: Lines
     assumed: tuple[Assumed, ...]
+    no_effect: Lines  # a stated field each
     resolved: Resolved  # of the trainer
     core_constants: CoreConstants | None  # of the trainer's plan; None where none holds the model
     fixes: tuple[Fix, ...] = ()  # that are assessed

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scantling.base.records import Lines
 from scantling.base.show import days as days_text, percent, seconds, several, size, usd
+from scantling.design.design import Design
 
 from .constants import Constants
 from .inputs import Adapters, Rollout, Samples
@@ -44,6 +45,18 @@ TRAINER_MEMORY = {
     "other": "Other",
 }
 ENGINE_MEMORY = {"weights": "Weights", "keys_values": "Keys and values"}
+
+
+def of_measured(design: Design, computed: float, step: float) -> Lines:
+    """A line on a measured step, with what is computed in its place."""
+    if design.measured_at is not None:
+        return (
+            f"calibrated: the step is {step / computed:.3g} times what is computed, as it was "
+            "measured on the design that this one varies; the interval is that of a computed one",
+        )
+    if step == computed:
+        return ()
+    return (f"measured: a step of {seconds(step)} in the place of {seconds(computed)} computed",)
 
 
 def late(days: float, deadline: float) -> str:

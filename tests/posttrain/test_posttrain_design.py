@@ -8,6 +8,7 @@ from scantling.cli import main
 from scantling.design import methods
 from scantling.design.design import Design
 from scantling_posttrain.answering import posttrain
+from scantling_posttrain.posttrained import Posttrained
 
 LORA = {
     "model": "llama-3.1-8b",
@@ -310,3 +311,103 @@ def test_packed_rows_of_another_length_hold_as_many_tokens_a_micro_batch(rows):
     assert all(one.share == pytest.approx(0, abs=0.02) for one in varied.values()), varied
     # 32 rows on 32 replicas cannot be half as many
     assert ("rows of 16,384 tokens, half as many" in varied) == (rows > 32)
+
+
+# What is stated is read, or said to be read nowhere ----------------------------------------------
+
+
+def of_policy(**job) -> Posttrained:
+    rollout = {**GRPO["job"]["rollout"], **job.pop("rollout", {})}
+    rollout = {name: value for name, value in rollout.items() if value is not None}
+    return posttrain({**GRPO, "job": {"method": "grpo", "rollout": rollout, **job}})
+
+
+def test_the_sequence_of_a_policy_s_trainer_bounds_its_responses():
+    """Frameworks take one or the other: verl's data.max_response_length beside max_prompt_length,
+    NeMo RL's policy.max_total_sequence_length for both."""
+    told = of_policy(seq_len=8192, rollout={"max_response": None})
+    assert told.rollout["max_response"] == 8192 - 130
+    assert not any("max_response" in ask for ask in told.asks)
+    with pytest.raises(sc.DesignError, match="at most job.seq_len, 2,048 tokens"):
+        of_policy(seq_len=2048)
+    with pytest.raises(sc.DesignError, match="above job.rollout.mean_prompt"):
+        of_policy(seq_len=100, rollout={"max_response": None, "mean_response": None})
+
+
+def test_an_update_s_batch_gives_prompts_or_updates():
+    """verl: train_batch_size prompts x n samples in updates of ppo_mini_batch_size x n samples."""
+    assert (
+        of_policy(global_batch=256, rollout={"updates": None}).rollout["updates"] == 64 * 32 / 256
+    )
+    assert (
+        of_policy(global_batch=1024, rollout={"prompts": None}).rollout["prompts"] == 4 * 1024 / 32
+    )
+    with pytest.raises(sc.DesignError, match="64 prompts x 32 samples in 4 updates") as refusal:
+        of_policy(global_batch=100)
+    assert refusal.value.nearest == 512
+
+
+def test_passes_over_prompts_or_tokens_are_steps():
+    assert of_policy(data={"samples": 6400, "epochs": 3}).steps == 3 * 6400 / 64
+    assert of_policy(tokens=1e9).steps == pytest.approx(1e9 / (64 * 32 * (130 + 1060)))
+    assert of_policy(tokens=1e9, rollout={"steps": 7}).steps == 7
+
+
+def test_replicas_of_the_engine_are_those_stated():
+    apart = of_policy(rollout={"tp": 2, "dp": 4})
+    assert (apart.rollout["devices"], apart.rollout["tp"], apart.rollout["dp"]) == (8, 2, 4)
+    assert of_policy(rollout={"dp": 2, "devices": 8}).rollout["tp"] == 4
+    with pytest.raises(sc.DesignError, match="job.rollout.dp"):
+        of_policy(rollout={"devices": 8, "tp": 2, "dp": 3})
+
+
+@pytest.mark.parametrize("design", [LORA, GRPO])
+def test_a_measured_step_stands_in_the_place_of_the_computed_one(design):
+    """And variations of the design take as many times what is computed for them."""
+    computed = posttrain(design)
+    measured = Design.from_data({**design, "measured": {"step_s": 1.5 * computed.step_s}})
+    told = posttrain(measured)
+    assert (
+        told.step_s_low == told.step_s == told.step_s_high == pytest.approx(1.5 * computed.step_s)
+    )
+    assert any(line.startswith("measured: ") for line in told.why)
+    twice = {"cluster.devices": 2 * measured.cluster.devices}
+    varied, alone = (
+        posttrain(measured.change(twice)),
+        posttrain(Design.from_data(design).change(twice)),
+    )
+    assert varied.step_s == pytest.approx(1.5 * alone.step_s)
+    assert varied.step_s_low < varied.step_s < varied.step_s_high
+    rate = posttrain({**design, "measured": {"tokens_per_s_per_device": 1000.0}})
+    assert rate.tokens_per_s_per_device == pytest.approx(1000.0)
+
+
+def test_a_measured_goodput_and_a_pause_for_evaluation_count():
+    base = posttrain(LORA)
+    slow = posttrain({**LORA, "measured": {"goodput": 0.5}})
+    assert slow.goodput == 0.5 and slow.days == pytest.approx(base.days * base.goodput / 0.5)
+    paused = posttrain(changed(LORA, "job.evaluation_hours", 12))
+    assert paused.days == pytest.approx(base.days + 0.5)
+
+
+def test_a_batch_of_tokens_is_rows():
+    told = posttrain(changed(LORA, "job.global_batch_tokens", 4096 * 256))
+    assert told.steps == pytest.approx(posttrain(changed(LORA, "job.global_batch", 256)).steps)
+
+
+@pytest.mark.parametrize(
+    "design, path, value",
+    [
+        (LORA, "measured.mfu", 0.3),
+        (LORA, "job.document_tokens", 500),
+        (LORA, "job.from_checkpoint", False),
+        (LORA, "prices.spot", {"usd_per_device_hour": 1.0, "preemptions_per_day": 2.0}),
+        (GRPO, "job.global_batch_tokens", 1e6),
+        (GRPO, "job.data.mean_tokens", 900),
+        (GRPO, "job.target_loss", 2.0),
+    ],
+)
+def test_what_is_not_read_is_said(design, path, value):
+    told, base = posttrain(changed(design, path, value)), posttrain(design)
+    assert any(line.startswith(f"{path}: no effect here") for line in told.no_effect)
+    assert told.step_s == base.step_s and told.days == base.days and not base.no_effect

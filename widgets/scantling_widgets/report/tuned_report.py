@@ -115,6 +115,7 @@ def verdict(t: Posttrained) -> Section:
     blocks += limits("Limits", t.limits[:FRONT])
     blocks += listed("Changes", [fix_text(fix) for fix in t.fixes[:FRONT]])
     blocks += listed("To be settled first", t.asks)
+    blocks += listed("Stated, and without effect", t.no_effect)
     return Section(id="verdict", blocks=blocks)
 
 
