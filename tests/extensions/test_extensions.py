@@ -141,6 +141,8 @@ def test_a_switch_beyond_its_bounds_is_refused_in_a_line(line, allowed, tmp_path
         "title: LitGPT\nsource: its code\nplanned: [1]",
         "title: LitGPT\nsource: its code\noffers: {recompute: none}",
         "title: LitGPT\nsource: its code\nmxfp8_experts: {fused_norm: 1}",
+        "title: LitGPT\nsource: its code\nformerly: {logit_bytes: 14}",
+        "title: LitGPT\nsource: its code\nformerly: {logit_bytes: [{until: 2025}]}",
         "title: LitGPT\nsource: its code\nhalf_possible: perhaps",
     ],
 )

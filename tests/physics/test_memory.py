@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from closed_forms import saved_bytes_per_layer
 from hypothesis import given, settings, strategies as st
+from scantling import assess
 from scantling.catalogue.models.shape import make_shape, parameters
 from scantling.catalogue.words import OFFLOADS, PRECISIONS, RECOMPUTES, SHARDINGS
 from scantling.physics.cases import HOST_ALL, ZERO2, ZERO3, Cases, Chip, Job, Plan, code
@@ -561,6 +562,53 @@ def test_zero3_of_deepspeed_steps_over_a_sub_group_at_a_time():
     step = lambda m: m.gathered + m.activations  # noqa: E731
     assert step(two) == pytest.approx(4 * held, rel=0.01)
     assert 4e9 <= step(three) < 1.5 * 4e9
+
+
+def test_a_release_of_torchtitan_keeps_the_logits_of_its_day():
+    """torchtitan's logs of Llama 3 8B on eight H100 (seq 8,192, selective recompute, no compile)
+    print 49.66 GiB in June 2025 (pull request 1287). components/loss.py: eager until 2 April 2025,
+    compiled with the blocks from then on (1033), in eighths of the sequence since 27 April 2026
+    (2937). An eager cross entropy holds 14 bytes a logit, a compiled one 4."""
+
+    def held(release, compiled):
+        plan = {"tp": 1, "pp": 1, "cp": 1, "sharding": "zero3", "micro_batch": 1}
+        return assess(
+            {
+                "model": "llama-3-8b",
+                "cluster": {"accelerator": "h100-sxm", "devices": 8},
+                "job": {"tokens": 1e9, "seq_len": 8192, "global_batch": 8, "precision": "bf16"},
+                "plan": plan | {"recompute": "selective", "offload": "none", "compile": compiled},
+                "stack": {"id": "torchtitan", "release": release},
+            }
+        ).chosen.memory
+
+    logits = 8192 * 128256
+    printed = {"25.03": (14, 14), "25.06": (4, 14), "26.08": (1.75, 1.75)}
+    for release, sizes in printed.items():
+        for compiled, size in zip((True, False), sizes):
+            assert held(release, compiled).logits == pytest.approx(size * logits)
+    assert held("25.06", False).total / GIB == pytest.approx(49.66, rel=0.03)
+
+
+def test_gpt_neox_holds_what_the_engine_of_deepspeed_holds():
+    """GPT-NeoX: megatron/training.py calls deepspeed.initialize, whose buffers Megatron-DeepSpeed
+    holds too; its configurations train without dropout. Its own run of 20B, on 96 A100 of 40 GB
+    (configs/20B.yml), fits."""
+    neox, deepspeed = (
+        memory_constants.gather(name, {}) for name in ("gpt-neox", "megatron-deepspeed")
+    )
+    assert neox.framework_bytes == deepspeed.framework_bytes
+    assert (neox.dropout, deepspeed.dropout) == (0, 1)
+    own = assess(
+        {
+            "model": "gpt-neox-20b",
+            "cluster": {"accelerator": "a100-40-sxm", "devices": 96},
+            "job": {"tokens": 1e9, "seq_len": 2048, "global_batch": 1536, "precision": "fp16"},
+            "plan": {"tp": 2, "pp": 4, "sharding": "zero1", "micro_batch": 4, "recompute": "full"},
+            "stack": "gpt-neox",
+        }
+    )
+    assert own.verdict == "feasible"
 
 
 def test_kempnerforge_sums_whole_gradients_and_gathers_logits():

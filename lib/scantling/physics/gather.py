@@ -20,7 +20,7 @@ from ..blocks.block_table import Shape
 from ..catalogue.families import Family, family
 from ..catalogue.hardware import Accelerator, known_link
 from ..catalogue.models.shape import shape_of
-from ..catalogue.stacks import GENERIC, Stack, canonical, stack
+from ..catalogue.stacks import GENERIC, Former, Stack, canonical, stack
 from ..catalogue.words import PRECISIONS, Precision
 from ..design.resolved import Phase, Resolved
 from . import ingest
@@ -36,6 +36,7 @@ from .wires import Link
 
 GEN5_LINK = 63e9  # bytes/s, sixteen lanes of PCIe 5
 HOST_AGES = 1.6  # how much faster than the link a host's memory for each rank has grown
+NEVER = Former(until=-math.inf, value=0.0, eager=0.0)
 FLASH_SINCE = 2022.8  # year of the first FlashAttention in training frameworks
 NODE_LIMIT = 4.0  # nodes that a token may visit under latent attention (DeepSeek-V3, section 2.1.2)
 
@@ -168,14 +169,31 @@ def stated_or(stated: Mapping[str, Column], switch: str, otherwise: Column) -> C
 def usual_switches(
     stacks: Sequence[Stack], chips: Sequence[Accelerator], stated: Mapping[str, Column]
 ) -> dict[str, Column]:
-    """The switches as stated, else those of the stacks, else those of software.csv."""
+    """The switches as stated, else those of the stacks' release, else those of software.csv."""
+    released = stated_or(stated, "released", SWITCHES["released"])
     switches = {
         name: stated_or(stated, name, column([s.software.get(name, usual) for s in stacks]))
         for name, usual in SWITCHES.items()
     }
-    released = stated_or(stated, "released", SWITCHES["released"])
+    for name in {n for s in stacks for n in s.formerly}:
+        former = former_values(stacks, name, released, switches["fused_norm"], switches[name])
+        switches[name] = stated_or(stated, name, former)
     flash = flash_generation(stacks, [family(c.family) for c in chips], released)
     return {**switches, "released": released, "flash": stated_or(stated, "flash", flash)}
+
+
+def former_values(
+    stacks: Sequence[Stack], name: str, released: Column, compiled: Column, today: Column
+) -> Column:
+    """A switch as the release of each row's stack has it: that of the earliest of its former values
+    that the release comes before, `today` after them all."""
+    value = today
+    former = [s.formerly.get(name, ()) for s in stacks]
+    for back in range(1, 1 + max(map(len, former))):  # from the latest to the earliest
+        rows = [each[-back] if back <= len(each) else NEVER for each in former]
+        until, usual, eager = (column(each) for each in zip(*rows))
+        value = np.where(released < until, np.where(compiled > 0, usual, eager), value)[()]
+    return value
 
 
 def expert_switches(

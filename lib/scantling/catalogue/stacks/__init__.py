@@ -92,6 +92,14 @@ class Recipe(NamedTuple):
     without: Lines  # kinds of block whose models' recipes do not
 
 
+class Former(NamedTuple):
+    """What a switch was in the releases before a year."""
+
+    until: float  # year
+    value: float  # of the switch
+    eager: float  # the same where blocks are not compiled
+
+
 @record
 class Stack:
     """Defaults of one software stack; the fields of a YAML file, `name` being that of the file."""
@@ -127,6 +135,8 @@ class Stack:
     # sharded weights stay gathered from a pipeline's first forward to its last backward
     keeps_gathered: bool = False
     planned: Mapping[str, float] = field(default_factory=dict)  # switches of a run planned now
+    # switch of cases.Software -> what it was in earlier releases, the earliest first
+    formerly: Mapping[str, tuple[Former, ...]] = field(default_factory=dict)
     succeeded_by: str = ""  # the stack that its name stands for on chips with modern kernels
     software: Mapping[str, float] = field(default_factory=dict)  # switches, see cases.Software
     # facts of its code and of what its published figures count, see memory.constants
@@ -136,6 +146,9 @@ class Stack:
     offers: Mapping[str, tuple[str | float, ...]] = field(default_factory=dict)
     offers_source: str = ""
     laws: Lines = ()  # that its code holds a plan to: functions of plans.stack_laws, by name
+    # what keeps each process from reading the whole of a model's weights into its host's memory,
+    # where it does so unless it is told otherwise
+    loads_whole: str = ""
     chips: str = ""  # vendor stacks of families.csv on which anybody may run it, with a kit
     kit: str = ""  # framework whose launch kit starts it; "": none does
     # ways of going on after a failure that it, as its kit starts it, has: the best first
@@ -157,7 +170,7 @@ _WORDS: Mapping[str, Lines] = {
     "offload": OFFLOADS,
     "recompute_modules": MODULES,
 }
-_BY_SWITCH = ("software", "planned", "mxfp8_experts")  # fields that name switches
+_BY_SWITCH = ("software", "planned", "mxfp8_experts", "formerly")  # fields that name switches
 
 
 def _words(values: Mapping[str, Any]) -> Iterator[tuple[str, str, Iterable[str]]]:
@@ -182,8 +195,10 @@ def _beyond(values: Mapping[str, Any]) -> Iterator[str]:
         if values.get(name, last) not in range(last + 1):
             yield f"{name}: {values[name]}; allowed: a generation from 0 to {last}"
     stated = [item for name in ("software", "planned") for item in values.get(name, {}).items()]
-    recipes = values.get("mxfp8_experts", {}).items()
-    for name, value in stated + [(name, recipe["value"]) for name, recipe in recipes]:
+    stated += [(name, each["value"]) for name, each in values.get("mxfp8_experts", {}).items()]
+    former = [(name, each) for name, rows in values.get("formerly", {}).items() for each in rows]
+    stated += [(name, each[of]) for name, each in former for of in ("value", "eager")]
+    for name, value in stated:
         low, high = known[name].low, known[name].high
         if not isinstance(value, (int, float)) or not low <= value <= high:
             yield f"{name}: {value}; allowed: a number from {low:g} to {high:g}"
@@ -235,6 +250,10 @@ def _read(path: Path) -> Stack:
             "mxfp8_experts": {
                 switch: Recipe(each["since"], each["value"], tuple(each["without"]))
                 for switch, each in recipes
+            },
+            "formerly": {
+                switch: tuple(Former(**each) for each in rows)
+                for switch, rows in values.get("formerly", {}).items()
             },
         },
     )
