@@ -173,6 +173,7 @@ class Architecture:
     activation: Lines = ("hidden_act", "hidden_activation", "activation_function")
     activation_class: str = "silu"
     norms: int = 2
+    norms_of: Callable[[Reader], int] | None = None  # where the file decides how many
     norm_bias: Flag = False
     norm_zero_centered: bool = False
     gate_offset: float = 0.0  # added to the half that is not gated

@@ -310,6 +310,18 @@ MPT = Architecture(
         Refusal("attn_config.qk_ln", (False, None), "its q/k norm is not counted"),
     ),
 )
+
+
+def _falcon_norms(r: Reader) -> int:
+    """Norms of a layer: one before both blocks of the older one, as many as the file says of the
+    newer one."""
+    if not r.flag(Switch("parallel_attn", usual=True)):
+        return 2
+    if not r.flag(Switch("new_decoder_architecture")):
+        return 1
+    return r.count("num_ln_in_parallel_attn") or 2
+
+
 FALCON = Architecture(
     model_type="falcon",
     layers=("num_hidden_layers", "n_layer"),
@@ -322,7 +334,7 @@ FALCON = Architecture(
     tied=True,
     gated=False,
     activation_class="gelu",
-    norms=0,
+    norms_of=_falcon_norms,
     norm_bias=True,
     qkv_bias=Switch("bias"),
     out_bias=Switch("bias"),

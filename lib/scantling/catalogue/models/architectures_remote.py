@@ -5,7 +5,7 @@ modelling files of the repositories named, counts held to their published ones."
 from dataclasses import replace
 
 from .architectures import Architecture, Experts, FfnRule, KvHeads, Refusal
-from .architectures_dense import LLAMA, STABLELM
+from .architectures_dense import FALCON, LLAMA, STABLELM
 from .architectures_experts import DEEPSEEK_V3
 from .architectures_hybrid import MINIMAX
 from .hf_reader import Switch
@@ -66,6 +66,34 @@ BAILING_MOE = Architecture(
         first="first_k_dense_replace",
     ),
 )
+# hpcai-tech/grok-1: four norms a layer
+GROK1 = Architecture(
+    model_type="grok-1",
+    kv_rule=KvHeads.AS_HEADS,
+    head_dim=(),
+    tied=True,
+    activation_class="gelu",
+    norms=4,
+    experts=Experts(experts=("num_experts",), width=("intermediate_size",), dense=()),
+)
+# Snowflake/snowflake-arctic-base: beside the experts an MLP as wide as the residual stream, with a
+# norm of its own
+ARCTIC = Architecture(
+    model_type="arctic",
+    kv_rule=KvHeads.AS_HEADS,
+    head_dim=(),
+    norms=3,
+    mixer="attn",
+    experts=Experts(width=("intermediate_size",), dense=("hidden_size",), parallel_mlp=True),
+    refuse=(
+        Refusal("moe_layer_frequency", (1,), "layers without experts have another MLP"),
+        Refusal("parallel_attn_mlp_res", (True,), "layers without the MLP beside the experts"),
+    ),
+)
+# tiiuae/falcon-40b as it came out, configuration_RW.py; falcon-7b's class is that of the library
+REFINED_WEB = replace(
+    FALCON, model_type="RefinedWeb", kv_rule=KvHeads.AS_HEADS, norms=2, norms_of=None
+)
 TABLE = {
     each.model_type: each
     for each in (
@@ -79,6 +107,10 @@ TABLE = {
         DEEPSEEK,
         replace(DEEPSEEK_V3, model_type="kimi_k2"),
         BAILING_MOE,
+        GROK1,
+        ARCTIC,
+        REFINED_WEB,
+        replace(FALCON, model_type="RefinedWebModel"),
         replace(
             BAILING_MOE,
             model_type="bailing_moe_v2",

@@ -30,6 +30,8 @@ COMPOSITES = {
     "moss_transcribe_diarize": Composite(text="qwen3", tied=True),
     "fuyu": Composite(text="persimmon"),
     "phi4_multimodal": Composite(text="phi3"),
+    "kimi_vl": Composite(text="deepseek_v3"),
+    "kimi_k25": Composite(text="kimi_k2"),
 }
 
 # known, and not a stack of attention and MLP blocks that read left to right: what they are

@@ -319,8 +319,8 @@ def _flags(r: Reader, arch: Architecture) -> Fields:
 
 def _norms(r: Reader, arch: Architecture, moe_layers: int) -> int:
     """Norms of a layer."""
-    if arch.model_type == "falcon":
-        return _falcon_norms(r)
+    if arch.norms_of is not None:
+        return arch.norms_of(r)
     if arch.model_type == "gemma4_text" and not moe_layers:
         return 4  # three more are the experts'
     return arch.norms
@@ -552,11 +552,3 @@ def _sliding(r: Reader, arch: Architecture, layers: int) -> int:
         every = len(every)
     every = every if isinstance(every, int) and every > 0 else arch.whole_every
     return layers if every == 1 else layers - layers // every
-
-
-def _falcon_norms(r: Reader) -> int:
-    if not r.flag(Switch("parallel_attn", usual=True)):
-        return 2
-    if not r.flag(Switch("new_decoder_architecture")):
-        return 1
-    return r.count("num_ln_in_parallel_attn") or 2
