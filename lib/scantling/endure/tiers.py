@@ -19,6 +19,7 @@ from .storage import Rates
 
 TIERS = ("l0", "l1", "l2", "l3")
 OBJECTS_BYTES_PER_S = 100e9  # of an object store
+SNAPSHOT_SHARE = 0.5  # of a host's memory: one copy is written while the next one is taken
 
 
 @record
@@ -84,7 +85,7 @@ def tiers(
             write_bytes_per_s=link * job,
             read_bytes_per_s=link * job,
             bytes_per_copy=state_bytes_per_device * job,
-            capacity_bytes=host / 2,
+            capacity_bytes=SNAPSHOT_SHARE * host,
             source="device-to-host copy over the host link",
         ),
         Tier(
@@ -96,7 +97,7 @@ def tiers(
             write_bytes_per_s=wire * nodes,
             read_bytes_per_s=wire * nodes,
             bytes_per_copy=state_bytes_per_device * job,
-            capacity_bytes=max(host / 2, cluster.nvme_bytes * nodes),
+            capacity_bytes=max(SNAPSHOT_SHARE * host, cluster.nvme_bytes * nodes),
             source="GEMINI, SOSP'23; ByteRobust, arXiv 2509.16293 s6",
         ),
         Tier(

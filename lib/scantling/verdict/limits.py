@@ -24,6 +24,7 @@ from ..plans.fit import host_bytes
 from ..plans.ran import run_of, spread_of
 from ..plans.stack_laws import runs_on
 from .assessment import Assessment, Chosen
+from .host_peaks import loading, saving
 from .overheads import overheads
 from .result import LimitKind
 from .sensible import smallest
@@ -81,6 +82,8 @@ def binding(assessment: Assessment, advice: bool = True) -> list[Limit]:
         ("headroom", bolder),
         ("practice", unpublished),
         ("practice", offloaded),
+        ("practice", loading),
+        ("practice", saving),
         ("measured", replaced),
         ("spot", on_spot),
         ("stack", which_stack),
