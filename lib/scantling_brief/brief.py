@@ -13,6 +13,7 @@ from .facts_asked import (
     read_worth,
 )
 from .facts_job import (
+    read_base,
     read_batch,
     read_dates,
     read_engine,
@@ -23,6 +24,7 @@ from .facts_job import (
     read_rank,
     read_samples,
     read_tokens,
+    read_trainer,
 )
 from .facts_machine import read_machine
 from .facts_model import read_model, read_trillions
@@ -55,6 +57,8 @@ def read_brief(text: str) -> Reading:
     _holds_something(notes)
     read_engine(notes)
     read_kind_of_method(notes)
+    read_trainer(notes)
+    read_base(notes)
     read_rank(notes)
     read_samples(notes)
     read_model(notes)
@@ -99,6 +103,7 @@ def _clashes(notes: Notes) -> None:
         notes.ask(clash.words, f"{clash.path} is given twice: which holds?")
         if clash.path in notes.fields:
             notes.take_back(clash.path)
+        notes.facts.pop(clash.path, None)
     notes.clashes.clear()
 
 

@@ -73,6 +73,10 @@ _FROM = re.compile(
     re.IGNORECASE,
 )
 _CHANGES = re.compile(rf"(?:^|[.;?!])(?!\s*why\b)[^.;?!]*\b(?:{_CHANGE})\b[^.;?!]*$", re.IGNORECASE)
+# what a run was seen to do: from 11k to 8k tok/s
+_SPEED = re.compile(
+    r"\s*(?:tok(?:en)?s?\s*(?:/|per)\s*(?:s|gpu)|tgs|tps|wps|[tp]flop)", re.IGNORECASE
+)
 # a value that changes in the run, and a run that goes on: neither is compared
 _GROWS = re.compile(r"\s+(?:during|throughout|gradually|linearly|over\s+the)\b", re.IGNORECASE)
 _GOES_ON = re.compile(r"\b(?:tak|bring|train|continu|push)\w*\b[^.;?!]*$", re.IGNORECASE)
@@ -227,7 +231,7 @@ def _of_both(one: _Quantity, two: _Quantity) -> list[_Edit]:
 def _from_to(text: str, one: _Quantity, two: _Quantity) -> list[_Edit]:
     """From one value to another, where a verb says that something changes: both are compared. A
     range without such a verb stays one. Some dollars are those of an hour."""
-    if _RATE.fullmatch(two.unit) or _GROWS.match(text, two.end):
+    if _RATE.fullmatch(two.unit) or _GROWS.match(text, two.end) or _SPEED.match(text, two.end):
         return []
     if _TOKENS.search(two.unit) and _GOES_ON.search(text, 0, one.start):
         return []

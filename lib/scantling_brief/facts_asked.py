@@ -60,7 +60,11 @@ def read_measured(notes: Notes, text: str) -> None:
     else:
         choices = (f"constraints.min_mfu: {mfu:g}", f"measured.mfu: {mfu:g}")
         notes.ask(words, "is this MFU asked for, or was it measured?", choices)
+    for path in _MFUS & notes.fields.keys() if "tflops_alone" in notes.facts else ():
+        notes.assume(path, mfu, "TFLOP/s without more are those of a device, as trainers log them")
 
+
+_MFUS = {"measured.mfu", "constraints.min_mfu"}
 
 # what only a run that is not begun has open
 _SOUGHT = {Topic.FEWEST, Topic.LARGEST, Topic.COMPUTE_OPTIMAL, Topic.CHEAPEST, Topic.CHIP}
@@ -146,7 +150,8 @@ def read_worth(notes: Notes) -> None:
 
 
 _CHIP = "cluster.accelerator"
-_OF_FAILURES = ("reliability.", "checkpoint.", "mtbf_s")  # goodput says what they cost
+# goodput says what they cost
+_OF_FAILURES = ("reliability.", "checkpoint.", "mtbf_s", "constraints.max_checkpoint")
 _PATHS = {"accelerator": _CHIP}  # the field that a fact is worked out to
 _OPENER = re.compile(
     r"(?:^|(?<=[.?!,:;-]))\s*(?:(?:and|but|so|also)\s+)?"

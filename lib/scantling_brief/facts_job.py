@@ -12,7 +12,8 @@ from .facts_model import CHINCHILLA_TOKENS, read_likeness
 from .facts_money import OF_WHAT
 from .notes import Asked, Notes
 from .readers import in_thousands
-from .rules_asked import A_DATE, A_PACE
+from .rules_asked import A_DATE, A_PACE, QUANTISED
+from .rules_tuning import OF_POLICIES, TRAINER
 from .topics import Topic
 
 SHORTEST_RUN_DAYS = 1 / 48  # half an hour: less is a step's, a save's, a restart's
@@ -49,15 +50,45 @@ def read_kind_of_method(notes: Notes) -> None:
         notes.note(asked.words, why=f"{method} is one of these")
 
 
+def read_trainer(notes: Notes) -> None:
+    """A trainer on a stack that is said besides says nothing more."""
+    if "stack" not in notes.fields:
+        return
+    for asked in [u for u in notes.unread if u.question == TRAINER]:
+        notes.unread.remove(asked)
+        notes.note(asked.words, why=f"it runs on {notes.fields['stack']}")
+
+
+_OF_A_WEIGHT = re.compile(r"(?:in\s+)?(?:int|nf)?(?P<bits>4|8)(?:[\s-]?bits?)?", re.IGNORECASE)
+
+
+def read_base(notes: Notes) -> None:
+    """Bits of a weight beside adapters are those of their base: a LoRA of Qwen 72B in 4 bit."""
+    path, method = "job.adapter.base_bits", notes.fields.get("job.method")
+    if method not in ADAPTED:
+        return
+    for asked in [u for u in notes.unread if u.question == QUANTISED]:
+        weight = _OF_A_WEIGHT.fullmatch(asked.words)
+        if weight and method == Method.LORA and path not in notes.fields:
+            notes.unread.remove(asked)
+            notes.set(path, int(weight["bits"]), asked.words, "the base of the adapters")
+        elif weight and int(weight["bits"]) == notes.fields.get(path, 4):
+            notes.unread.remove(asked)
+            notes.note(asked.words, why=f"the meaning of {method}")
+
+
 def read_rank(notes: Notes) -> None:
     """The rank of adapters, where it is said apart from them; else it is asked about."""
     rank = notes.facts.get("adapter_rank")
     if rank is None:
         return
-    words = notes.words["adapter_rank"]
+    path, words = "job.adapter.rank", notes.words["adapter_rank"]
     of_adapters = notes.fields.get("job.method") in ADAPTED
     if of_adapters or "job.adapter.base_bits" in notes.fields:
-        notes.set("job.adapter.rank", rank, words)
+        notes.set(path, rank, words)
+        notes.either[:] = [
+            e._replace(path=path) if e.path == "adapter_rank" else e for e in notes.either
+        ]
     else:
         notes.ask(words, "a rank of adapters, or of the launch?", ("job.adapter.rank",))
 
@@ -68,10 +99,16 @@ _OF_A_LENGTH = (
 _OF_A_SEQUENCE = re.compile(r"seq|context|ctx|length|pack|document|block", re.IGNORECASE)
 
 
+def _may_be_a_policy(notes: Notes) -> bool:
+    """Whether a policy is trained, or words are asked about that may say so: RL of a 32B."""
+    asked = (unread for unread in notes.unread if unread.choices == OF_POLICIES)
+    return notes.fields.get("job.method") in POLICIES or any(asked)
+
+
 def _of_responses(notes: Notes) -> None:
     """Thousands alone, beside a policy, are a length of responses or of sequences: asked about."""
     path = "job.seq_len"
-    if path not in notes.fields or notes.fields.get("job.method") not in POLICIES:
+    if path not in notes.fields or not _may_be_a_policy(notes):
         return
     words = notes.words[path]
     if _OF_A_SEQUENCE.search(words):
@@ -95,12 +132,28 @@ def _prompts(notes: Notes) -> None:
         notes.leave_open(path, _OF_A_STEP, (path,))
 
 
+_OF_A_POLICY = "prompts of a step (job.rollout.prompts), or samples of all of them?"
+
+
+def _batch_of_a_policy(notes: Notes) -> None:
+    """The batch of a policy is its prompts or its samples, as trainers differ: it is asked about,
+    unless what is said of both comes to it."""
+    path, fields = "job.global_batch", notes.fields
+    if path not in fields or fields.get("job.method") not in POLICIES:
+        return
+    prompts = fields.get("job.rollout.prompts", 0)
+    if fields[path] in (prompts, prompts * fields.get("job.rollout.samples", 1)):
+        notes.take_back(path)
+        notes.note(notes.words[path], why="the prompts or the samples of a step, said besides")
+    else:
+        notes.leave_open(path, _OF_A_POLICY, ("job.rollout.prompts",))
+
+
 def read_samples(notes: Notes) -> None:
     """Samples of a fine-tune stand in its data, where its length and passes are too; of a policy
     they are asked about; the n of a policy is its samples of a prompt."""
     facts, fields, words = notes.facts, notes.fields, notes.words
     method = fields.get("job.method")
-    _of_responses(notes)
     _prompts(notes)
     if "tokens_each" in facts:
         if method in POLICIES:
@@ -115,6 +168,7 @@ def read_samples(notes: Notes) -> None:
             notes.set("job.rollout.samples", facts["group"], words["group"])
         else:
             notes.ask(words["group"], _OF_A_PROMPT, ("job.rollout.samples",))
+    _batch_of_a_policy(notes)
     if method in POLICIES and "examples" in facts:
         notes.ask(words["examples"], _OF_A_STEP, ("job.rollout.prompts",))
     if method not in POLICIES and method not in (None, Method.PRETRAIN):
@@ -140,7 +194,8 @@ _DAY = re.compile(
 _YEAR = re.compile(r"20\d\d")
 _COMMON_YEAR = 2027  # of dates without one
 _OF_DELIVERY = re.compile(
-    r"\b(?:deliver|arriv|ship|availab|hand\w*\s+over|lead\s+time|wait)\w*[^.?!;]*$", re.IGNORECASE
+    r"\b(?:(?:deliver|arriv|ship|availab|hand\w*\s+over|lead\s+time|wait)\w*|now\s*,?\s*(?:or|vs\.?|versus|and|then|\d))[^.?!;]*$",
+    re.IGNORECASE,
 )
 _IN = re.compile(r"in|within|after", re.IGNORECASE)
 _WHEN_IT_COMES = "until the machine comes, or until the run has to be done?"
@@ -203,6 +258,11 @@ _IS_OVER = re.compile(
 )
 
 
+# a run that is over, where it is asked whether that is slow
+_FINISHES = re.compile(r"\bfinish(?:es|ed)?\s*$", re.IGNORECASE)
+_DOUBTED = re.compile(
+    r"\bthroughput\b[^.?!]*\b(?:low|slow|normal|expected|right|bad)\b[^.!]*\?", re.IGNORECASE
+)
 _TAKES = re.compile(r"(?:takes|took)\s+\d", re.IGNORECASE)
 _MAY = re.compile(
     r"\b(?:must|should|may|can|will|would|shall|that|if|only)\s+(?:it\s+)?$", re.IGNORECASE
@@ -216,7 +276,8 @@ def read_past(notes: Notes) -> None:
     if path not in fields:
         return
     before, words = notes.text[: notes.places[path]], notes.words[path]
-    if not _IS_OVER.search(before) and (not _TAKES.match(words) or _MAY.search(before)):
+    took = _IS_OVER.search(before) or _TAKES.match(words) and not _MAY.search(before)
+    if not took and not (_DOUBTED.search(notes.text) and _FINISHES.search(before)):
         return
     tokens, devices, words = (
         fields.get("job.tokens"),
@@ -294,6 +355,7 @@ def read_tokens(notes: Notes) -> None:
         if thousands:
             tokens = in_thousands(int(thousands[1]))
         notes.set("job.seq_len", int(tokens), words, "too few for a run: those of a sequence")
+    _of_responses(notes)
     of_a_sequence = "tokens of the run (job.tokens), or of a sequence (job.seq_len)?"
     _ask_if_below(notes, "job.tokens", FEWEST_TOKENS, of_a_sequence)
 

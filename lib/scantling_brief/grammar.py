@@ -147,11 +147,12 @@ def rules() -> tuple[Rule, ...]:
     stated: list[Rule] = []
     for stack in stacks().values():
         if stack.names:
-            pattern = rf"{_of_stack(stack)}(?:\s+(?:framework|stack))?"
+            pattern = rf"{_of_stack(stack)}(?:\s+(?:framework|stack))?{_RELEASE}"
             stated += sets({"stack": always(stack.name)}, pattern)
     rented: list[Rule] = []
     for instance, node in table(__file__, "names")["instances"].items():
-        pattern = r"[\s_-]*".join(re.escape(part) for part in instance.split())
+        parts = re.split(r"\s|(?<=^[a-z]\d)-", instance)  # a3-mega is A3 Mega too
+        pattern = r"[\s_-]*".join(re.escape(part) for part in parts)
         family, _, of_size = instance.partition(".")
         counted = pattern  # beside a count a family is enough, where it is no chip's name too
         if of_size.endswith("xlarge"):
@@ -181,6 +182,11 @@ def rules() -> tuple[Rule, ...]:
     return (*named, *MACHINE, *rented, *MODEL, *LIMITS, *stated, *TUNING, *ASKED, *QUESTIONS)
 
 
+# a release of a stack, and no amount: NeMo 2.0, megatron-core v0.12
+_RELEASE = (
+    r"(?:\s+(?:v\d+(?:\.\d+)*|\d+\.\d+(?:\.\d+)?)(?!\s*(?:[kmbt]n?|[kmbtgp]i?b|million|billion|trillion|tok(?:en)?s?|param\w*|x|%|\$"
+    r"|s|ms|h|sec\w*|min\w*|hours?|days?|weeks?|months?|times|per)\b|[\d.]))?"
+)
 _SIZED = re.compile(r"(?P<series>.+)-(?P<size>(?:\d+x)?\d+(?:\.\d+)?[bmt])")
 
 
@@ -298,6 +304,9 @@ _LACKS = re.compile(
     re.IGNORECASE,
 )
 _RACK = re.compile(rf"\bnvlink[\s-]?({RACK.replace('nvl', '')})\b", re.IGNORECASE)
+# a count before a dash, or before the abbreviation of numbers: 8-A100, 4 nos. of A100
+_DASHED = re.compile(rf"(?<![\w.-])(\d{{1,5}})-(?=(?=[a-z])(?:{FAMILY})s?\b)", re.IGNORECASE)
+_NOS = re.compile(r"(?<=\d)\s+nos\b\.?(?:\s+of)?(?=\s+[a-z\d])", re.IGNORECASE)
 _TPU_OR = re.compile(
     r"(\bTPU[\s-]?v\d\w*\s+(?:or|vs\.?|versus|against|instead\s+of|than)\s+)(?=v\d[a-z]?\b)",
     re.IGNORECASE,
@@ -309,6 +318,11 @@ _HALF = re.compile(
 _HALVES = {"year": "6 months"}
 _CHOICE = r"\b(?:option|variant|plan|scenario|case|setup|offer|quote|vendor|cluster|bid)"
 _FIRST_OPTION = re.compile(rf"{_CHOICE}\s+(?:a|1)\s*[:)]\s*", re.IGNORECASE)
+_LETTERED = re.compile(
+    r"(?<![\w(])\(?(?P<one>a|1|i)\)\s*(?P<first>[^()]*?)[\s;,.]*(?:\b(?:or|vs\.?)\s+)?(?<![\w(])\(?(?P<two>b|2|ii)\)\s*",
+    re.IGNORECASE,
+)
+_PAIRS = {"a": "b", "1": "2", "i": "ii"}
 _OPTION = re.compile(rf"[\s;,.]*{_CHOICE}\s+(?:b|2|c|3)\s*[:)]\s*", re.IGNORECASE)
 
 
@@ -334,11 +348,20 @@ def normalised(text: str) -> str:
     text = _TPU_OR.sub(r"\1TPU ", text)
     text = _WEEKEND.sub("2 days", text)
     text = _OPTION.sub(r" or ", _FIRST_OPTION.sub("", text))
+    text = _LETTERED.sub(_lettered, text)
+    text = _DASHED.sub(r"\1 x ", _NOS.sub("", text))
     text = _HALF.sub(lambda half: _HALVES.get(half[1].lower(), f"0.5 {half[1]}"), text)
     text = _SPACES_BETWEEN.sub(lambda match: match[1] + match[2].replace(" ", ""), text)
     if _DECIMAL_COMMA.search(text) and not _DECIMAL_POINT.search(text):
         text = _POINTS_BETWEEN.sub(lambda match: match[1].replace(".", ""), text)
     return with_points(text)
+
+
+def _lettered(match: re.Match[str]) -> str:
+    """Options under letters or numbers, with an or between them: (a) 64 H100, (b) 32 B200."""
+    if _PAIRS[match["one"].lower()] != match["two"].lower():
+        return match[0]
+    return f"{match['first']} or "
 
 
 class _Scanner:

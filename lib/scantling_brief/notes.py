@@ -46,6 +46,7 @@ FACTS = (
     "trillions",
     "tokens_per_s",
     "tflops",
+    "tflops_alone",
     "group",
     "then",
     "no_ib",

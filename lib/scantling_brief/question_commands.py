@@ -44,6 +44,7 @@ _SAME = {Topic.COMPUTE_OPTIMAL: {Topic.SCALING, Topic.LARGEST, Topic.DESIGN}}
 # a machine for so many days trains a model on so many tokens; how many it should have the laws say
 _OF_TIME = {"cluster.devices", "constraints.deadline_days"}
 _CAN = re.compile(r"how\s+many\s+tokens\s+(?:can|could|will)\b", re.IGNORECASE)
+_BY_LAW = re.compile(r"optimal|chinchilla", re.IGNORECASE)
 _OF_FAILURES = ("reliability.", "checkpoint.", "mtbf_s")
 _COUNTS = tuple(2**power for power in range(11))  # devices from one to 1,024
 
@@ -73,6 +74,9 @@ def question_of(notes: Notes) -> Question | None:
         topics.setdefault(Topic.DESIGN, topics.pop(Topic.SLOW))
     if {Topic.LARGEST, Topic.SCALING} <= topics.keys() and "model.size" not in notes.fields:
         topics[Topic.COMPUTE_OPTIMAL] = topics.pop(Topic.LARGEST)
+    of_tokens = "job.tokens" in notes.fields and "tokens_per_param" not in facts
+    if of_tokens and not _BY_LAW.search(topics.get(Topic.COMPUTE_OPTIMAL, "optimal")):
+        topics.setdefault(Topic.LARGEST, topics.pop(Topic.COMPUTE_OPTIMAL))  # of these tokens
     in_time = notes.is_sized and _OF_TIME <= notes.fields.keys()
     if Topic.SCALING in topics and in_time and _CAN.search(notes.text):
         topics.setdefault(Topic.DESIGN, topics.pop(Topic.SCALING))

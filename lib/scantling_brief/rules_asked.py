@@ -24,7 +24,7 @@ _DISTILLATION = (
     "distillation is not planned (a teacher runs beside): is training of the student alone meant?"
 )
 _SERVING = "serving is not planned, training is: is a training run meant?"
-_QUANTISED = "quantisation is not planned: is training in this format meant (job.precision)?"
+QUANTISED = "quantisation is not planned: is training in this format meant (job.precision)?"
 _OTHER_MODELS = (
     "only language models of decoder layers are planned: does one of this shape stand for it?"
 )
@@ -156,7 +156,7 @@ ASKED = (
         r"|concurrent\s+users|requests\s+per\s+second|rps|chatbot|generation\s+speed)",
     ),
     *asks(
-        _QUANTISED,
+        QUANTISED,
         r"(?:quanti[sz](?:e|ed|ing|ation)|gptq|awq|gguf|nf4|(?:in\s+)?(?:int)?[48][\s-]?bit"
         r"|int4|q[48]_\w+|ptq|qat)(?:\s+to(?:\s+int\d)?)?",
     ),
@@ -257,6 +257,7 @@ ASKED = (
         r"|christmas|easter|summer|winter|spring|autumn|fall|neurips|icml|iclr|monday|friday)"
         r"(?:[\s,]*20\d\d)?",
         r"(?:q[1-4]|h[12])\s*(?:of\s+)?20\d\d",
+        r"(?:over|during)\s+(?:the\s+|our\s+)?(?:christmas|easter|summer|winter|spring|holiday|semester|term)\s*(?:break|holidays?|vacation|shutdown)?",
         choices=("constraints.deadline_days",),
     ),
     *asks(

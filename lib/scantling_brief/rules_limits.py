@@ -9,6 +9,7 @@ from .fragments import (
     DEVICE_NOUN,
     DOMAIN,
     EPOCH,
+    FAMILY,
     GOODPUT,
     GROUP,
     LEAST,
@@ -63,7 +64,7 @@ _MANY = r"(?:several|a\s+few|few|some|a\s+couple\s+of|many)"
 _PER = r"(?:/|per|an?|each|every)\s*(?P<v_u>hour|day|week|month)"
 _BREAKS = (
     r"(?:(?:fail|crash|hang|die?|break|go(?:es)?\s+down|falls?\s+over|restart|stop)(?:e?s|ed|ing)?"
-    r"|is\s+lost)"
+    r"|f[ae]ll(?:s|en|ing)?\s+off\s+the\s+bus|is\s+lost)"
 )
 _LOSES = (
     r"(?:(?:we|i|you)\s+)?"
@@ -177,7 +178,7 @@ LIMITS = (
         rf"(?:job|run|cluster|system|fleet)(?:[\s-]level)?\s+{_MTBF}{BE}\s*(?:~\s*|about\s+)?{time_in('v')}",
         rf"(?:an?\s+|one\s+|1\s+|some\s+|the\s+)?(?:{GROUP}|{DEVICE_NOUN}|job|run|training)\s+{_BREAKS}{_ABOUT}{_EVERY}\s+"
         rf"(?:~\s*)?{time_in('v')}",
-        rf"{_LOSES}\s+(?:an?|one|1)\s+(?:{GROUP}|{DEVICE_NOUN}){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",
+        rf"(?:{_LOSES}|(?:takes?|knocks?|brings?)\s+(?:out|down))\s+(?:an?|one|1)\s+(?:{GROUP}|{DEVICE_NOUN}){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",
         rf"(?:{_BREAKS}|an?\s+(?:failure|crash|restart)){_ABOUT}{_EVERY}\s+(?:~\s*)?{time_in('v')}",
         rf"every\s+{time_in('v')},?\s+(?:(?:we|there)\s+(?:have|see|get|is|lose)\s+)?(?:an?|one|1)\s+(?:failure|crash|{GROUP}\s+{_BREAKS})",
     ),
@@ -262,7 +263,8 @@ LIMITS = (
     ),
     *means(
         "where it came from",
-        r"(?:from|of|since|bought\s+in)\s+20(?:1\d|2[0-5])(?!\d|\s*(?:[x×]|gpus?|devices|nodes|steps|tok|seq|[abh]\d))",
+        r"(?:from|of|since|bought\s+in)\s+20(?:1\d|2[0-5])(?!\d|\s*(?:[x×]|gpus?|devices|cards|chips|nodes|steps|tok|seq|(?:nvidia|amd|intel)\b"
+        rf"|(?:{FAMILY})))",
         r"left[\s-]?over(?:\s+from\s+(?:the\s+)?(?:20\d\d|\w+))?",
     ),
     *means(
@@ -278,7 +280,9 @@ LIMITS = (
         ),
         rf"{time_in('v')}[\s-]+(?:deadline|time limit|maximum|max)",
         (
-            rf"(?:deadline|time limit|training time|duration|wall[\s-]?time){BE}\s*"
+            r"(?:deadline|time limit|training time|duration|wall[\s-]?time"
+            r"|(?:slot|window|reservation)(?:\s+on\s+(?:the|this|that|our)\s+\w+)?)"
+            rf"{BE}\s*"
             rf"(?:{MOST}\s*)?{time_in('v')}"
         ),
     ),
@@ -386,7 +390,10 @@ LIMITS = (
             r"|card)\s*(?:/|per|a)\s*(?:s|sec|second)"
         ),
         rf"(?:tps|tgs){BE}\s*{number_in('v')}{PER_DEVICE}",
-        rf"{number_in('v')}\s*tgs",
+        rf"wps(?:\s*(?:[:=]|is|are|of|at|only|just|about|around))*\s*{number_in('v')}",
+        rf"{number_in('v')}\s*(?:tgs|wps)",
+        rf"{WENT}\s+(?:from\s+)?{number_in('w')}\s*(?:(?:tokens?|toks?)\S*\s+)?to\s+{number_in('v')}\s*(?:tokens?|toks?)\s*(?:/|per)\s*s(?:ec|econd)?\s*"
+        r"(?:/|per)\s*(?:gpu|device|chip|card)",
         r"(?:(?:tokens?|toks?)\s*(?:/|per)\s*(?:s|sec|second)|tps|tgs)\s*(?:/|per)\s*(?:gpu|device|chip|card)\s*(?:of|is|at|=|:)?\s*"
         rf"{number_in('v')}",
     ),
@@ -407,6 +414,11 @@ LIMITS = (
         rf"(?:(?:{LEAST}|aim(?:ing|s)?\s+(?:for|at)|want(?:s|ing)?|hop(?:e|ing)\s+for|need(?:s|ing)?)\s*)?"
         r"(?P<v>\d{2,4}(?:\.\d+)?)(?P<v_s>)\s*(?:model\s+)?(?:tflops?(?:/s)?|tflop/s)"
         rf"\s*(?:/|per|a|on\s+each)\s*(?:{DEVICE_NOUN}|{ACCELERATOR})",
+    ),
+    *sets(
+        {"tflops": number("v"), "tflops_alone": always(True), "mfu_wished": wished},
+        rf"(?:(?:{LEAST}|aim(?:ing|s)?\s+(?:for|at)|want(?:s|ing)?|hop(?:e|ing)\s+for|need(?:s|ing)?)\s*)?"
+        r"(?P<v>\d{2,4}(?:\.\d+)?)(?P<v_s>)\s*(?:model\s+)?(?:tflops?(?:/s)?|tflop/s)(?!\s*(?:/|per\b|an?\b|on\s+each|peak|dense|sparse))",
     ),
     *sets(
         {"measured.memory_gb": gigabytes},
@@ -782,11 +794,18 @@ LIMITS = (
     ),
     *means(
         "a way of speaking",
+        r"(?:given\s+|the\s+|a\s+)*green\s+(?:light|signal)",
+        r"last\s+time|(?:kindly|please)\s+revert(?:\s+back)?(?:\s+with)?|do\s+the\s+needful",
         r"on\s+top\s+of|go/no-go|next\s+(?:year|quarter|month|week)|second\s+opinion|second\s+look|at\s+first|first\s+of\s+all|in\s+the\s+end",
     ),
     *means(
         "when it happened: nothing to set",
         r"(?:at|on|in|after)\s+(?:the\s+)?(?:very\s+)?(?:first\s+)?(?:step|iteration|iter)\s+\d+(?!\s*(?:k|s|sec\w*|tokens?|of)\b)",
+    ),
+    *means(
+        "when the answer is wanted",
+        r"(?:by|before|until|for|in\s+time\s+for)\s+(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|tomorrow|today|next\s+week)['’]s(?:\s+\w+)?\s+"
+        r"(?:call|meeting|review|board|stand-?up|sync|presentation|committee|session)",
     ),
     *means(
         "what is compared follows",

@@ -173,7 +173,15 @@ MACHINE = (
         r"|racks?|hours?|training|runs?|jobs?|setup|gpu"
         r"[\s-]hours?|fleet|partition|s\b))",
     ),
+    *sets(
+        {"cluster.devices": one_chip, "accelerator": accelerator},
+        rf"(?:my|our|the)\s+(?:gpu|card|chip|device|accelerator)\s+(?:is|being|:)\s+(?:an?\s+)?{ACCELERATOR}",
+    ),
     # memory of a device, apart from its name
+    *sets(
+        {"memory": whole("v")},
+        r"(?:(?<=gpus\s)|(?<=cards\s)|(?<=chips\s)|(?<=devices\s))(?:with|having|of)\s+(?P<v>\d+)\s?GBs?\s+(?:of\s+)?memory(?:\s+each)?",
+    ),
     *sets(
         {"memory": whole("v"), "cluster.devices": devices("c")},
         rf"{whole_in('c')}\s*[x×*]?\s*{DEVICE_NOUN}\s*(?:\(|with|w/|of|having"
@@ -287,6 +295,10 @@ MACHINE = (
         {"cluster.topology": word},
         r"(?P<v>rail-optimized|fat-tree|rail-only|dragonfly\+?)(?:\s+(?:topology|network|fabric))?",
     ),
+    *sets(
+        {"nodes": whole("n")},
+        rf"{whole_in('n')}-(?:node|host|server)(?:\s+(?:cluster|job|run|training|setup|system))?",
+    ),
     *sets({"accelerator": accelerator}, rf"{ACCELERATOR}(?:\s+{DEVICE_NOUN})?"),
     *sets(
         {
@@ -360,7 +372,10 @@ MACHINE = (
             rf"(?:(?:per|/|a|in each|in a)\s+{GROUP}|each)"
         ),
     ),
-    *sets({"cluster.devices_per_node": whole("v")}, rf"(?P<v>\d+)\s+(?:per|in each)\s+{GROUP}"),
+    *sets(
+        {"cluster.devices_per_node": whole("v")},
+        rf"(?P<v>\d+)\s+(?:(?:ranks|processes|workers)\s+)?(?:per|in each)\s+{GROUP}",
+    ),
     *sets(
         {"nodes": whole("n"), "accelerator": accelerator, "cluster.devices_per_node": whole("per")},
         rf"(?P<per>\d+)\s*[x×*]\s*{ACCELERATOR}\s+{GROUP}\s*,?\s*{whole_in('n')}\s+of\s+(?:them|those|these)(?!\s+\w*\s*(?:as\s+)?(?:hot|cold|warm)?\s*spare)",

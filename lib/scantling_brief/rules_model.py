@@ -94,7 +94,7 @@ _OF_ACTIVATIONS = (
     r"(?:(?:act(?:ivations?)?|grad(?:ient)?s?)\.?[\s_-]*"
     r"(?:ckpt(?:ing|s)?|chkpt|checkpoint(?:s|ing)?|recomp(?:ut(?:e|ation|ing))?))"
 )
-_RECOMPUTE = rf"(?:{_OF_ACTIVATIONS}|recomput(?:e|ation|ing)|AC)"
+_RECOMPUTE = rf"(?:{_OF_ACTIVATIONS}|recomput(?:e|ation|ing)|remat(?:eriali[sz]ation)?|AC)"
 STYLE = r"(?:style|like|class|based|esque|scale|type|shaped|architecture|arch|inspired)"
 _ACCUMULATION = (
     r"(?:(?:(?:gradient|grad)[\s_-]*)?(?:accumulation|accum|acc)(?:[\s_-]*steps?)?"
@@ -106,7 +106,11 @@ _EXAMPLES = (
     r"(?:examples|samples|instructions|prompts|conversations|dialog(?:ue)?s|pairs|comparisons|rows|records|problems|questions"
     r"|traces|trajectories)"
 )
+# of which kind they are: 50k math problems
+_OF_A_KIND = r"(?:(?!(?:hundred|dozen|lakh|crore)s?\b)[a-z-]+\s+)?"
 _DOCUMENT = r"(?:sequences?|documents?|docs?|contexts?|prompts?)"
+# of a scale of tokens: what does an extra trillion tokens cost
+_ONE = r"(?:per|for\s+each|an?(?:other)?|(?:(?:an?|one)\s+)?(?:extra|additional|further))"
 # of a run that has begun: crashed at step 48,000 of 120,000, done 1.2T of 15T tokens
 _SO_FAR = (
     r"(?:(?:is|are|was|were|we|it|i|now|have|has|already|currently|crash\w*|stopp\w*|died|hung|paus\w*|resum\w*|done|did|trained|through|from"
@@ -411,12 +415,12 @@ MODEL = (
         {"epochs": plain_of("e"), "examples": amount},
         (
             r"(?:for\s+)?(?P<e>\d+)\s+epochs?\s+(?:over|of|on|through)\s+(?:the\s+|our\s+|a\s+)?"
-            rf"(?:over\s+)?{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}(?!\s+(?:per|/|of|with|at|x|each))"
+            rf"(?:over\s+)?{number_in('v')}[\s-]*{_OF_A_KIND}{_EXAMPLES}(?!\s+(?:per|/|of|with|at|x|each))"
         ),
     ),
     *sets(
         {"examples": number("v"), "example_tokens": sequence_of("w")},
-        rf"(?:over\s+)?{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}\s*[,(]?\s*"
+        rf"(?:over\s+)?{number_in('v')}[\s-]*{_OF_A_KIND}{_EXAMPLES}\s*[,(]?\s*"
         rf"(?:(?:of|with|at|x|@|each|avg\.?|averag(?:e|ing)|mean|length|len|about|around|roughly|~)\s*)+{whole_in('w')}[\s-]*"
         r"tok(?:en)?s?(?:\s+(?:each|on\s+average|avg|per\s+\w+))?",
     ),
@@ -429,10 +433,9 @@ MODEL = (
         rf"(?:avg\.?|average|mean)\s+(?:of\s+|length\s+(?:of\s+)?|len\s+)?{whole_in('w')}[\s-]*tok(?:en)?s?(?:\s+(?:each|per\s+\w+))?",
         rf"{whole_in('w')}[\s-]*tok(?:en)?s?\s+(?:on\s+average|avg|average)(?:\s+per\s+\w+)?",
     ),
-    *sets(
-        {"examples": amount}, rf"{number_in('v')}[\s-]*(?:[a-z-]+\s+)?{_EXAMPLES}(?!\s+(?:per|/))"
-    ),
+    *sets({"examples": amount}, rf"{number_in('v')}[\s-]*{_OF_A_KIND}{_EXAMPLES}(?!\s+(?:per|/))"),
     *sets({"epochs": plain}, r"(?:for\s+|over\s+)?(?P<v>\d+)\s+epochs?"),
+    *sets({"epochs": always(1.0)}, r"epoch(?=\s+(?:on|over|of|through)\b)"),
     *sets({"tokens_per_param": always(20.0)}, _LAW_ALONE, rf"{OPTIMAL}(?:\s+tokens?)?"),
     *sets(
         {"tokens_per_param": plain},
@@ -461,11 +464,7 @@ MODEL = (
         r"(?:long[\s-])?context[\s-]+exten(?:sion|ding)|extend(?:ing)?(?!\s+(?:(?:the|our|my|a)\s+)?(?:cluster|deadline|budget|machine"
         r"|lease|contract|fleet|training|run)\b)",
     ),
-    *sets(
-        {"job.tokens": always(1e9)},
-        r"(?:per|for\s+each|a)\s+billion\s+tokens",
-        why="what one takes",
-    ),
+    *sets({"job.tokens": always(1e9)}, rf"{_ONE}\s+billion\s+tokens", why="what one takes"),
     *sets(
         {"job.seq_len": sequence},
         rf"{CONTEXT}s?{BE}\s*(?:{MOST}\s*)?{whole_in('v')}(?:[\s-]*tokens?)?",
@@ -512,11 +511,7 @@ MODEL = (
         rf"@\s*(?P<v>{_POWERS})(?P<v_s>)(?=\s*(?:$|[,.;:)?!]))",
         why="thousands alone are the tokens of a sequence",
     ),
-    *sets(
-        {"job.tokens": always(1e12)},
-        r"(?:per|for\s+each|a)\s+trillion\s+tokens",
-        why="what one takes",
-    ),
+    *sets({"job.tokens": always(1e12)}, rf"{_ONE}\s+trillion\s+tokens", why="what one takes"),
     *sets(
         {"job.global_batch_tokens": amount},
         rf"{BATCH}{BE}\s*{number_in('v')}[\s-]*tokens",
@@ -753,6 +748,7 @@ MODEL = (
     *sets(
         {"plan.recompute": word},
         rf"(?:{_RECOMPUTE}|checkpointing)\s*(?:[:=]|is|granularity)+\s*(?P<v>selective|full|none)",
+        r"remat(?:[\s_]policy)?\s*[:=]?\s*(?P<v>full|none)",
     ),
     *sets(
         {"plan.recompute": always("selective")},

@@ -111,7 +111,7 @@ _OOM = (
 # what an assessment says
 _RESULT = (
     r"(?:(?:total|expected|training|estimated|overall|approximate|rough|gpu|peak|wall[\s-]?clock|run)\s+)*"
-    r"(?:costs?|dollars|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip)[\s-]?hrs|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|(?:pipeline\s+)?bubbles?(?:\s+(?:fraction|share|size))?|mfu|throughput|speed"
+    r"(?:costs?|dollars|price(?:\s+tag)?|bill|time|duration|eta|days|hours|(?:gpu|device|chip|node)(?:[\s-]?hrs|-hours)|time-?line|run\s?time|wall[\s-]?clock|time[\s-]to[\s-]train|(?:pipeline\s+)?bubbles?(?:\s+(?:fraction|share|size))?|mfu|throughput|speed"
     r"|step\s+time|(?:(?:tokens|toks?)\s*(?:/|per)\s*(?:s(?:ec(?:ond)?)?|hour|day|week|month)|tps|tgs|tflops?(?:/s)?)(?:\s*(?:/|per)\s*(?:gpu|device|chip))?|memory(?:\s+(?:use|usage|footprint|requirements?|consumption))?(?:\s+(?:per|of\s+(?:a|each))\s+(?:gpu|device|chip|node))?|vram(?:\s+usage)?"
     r"|power(?:\s+(?:draw|use|consumption))?(?:\s+in\s+[kmg]w)?|speed-?ups?|energy(?:\s+(?:use|consumption))?|electricity(?:\s+(?:use|costs?|bill))?)"
     r"(?:\s+(?:and|&|/|,|plus)\s+(?:costs?|price|time|duration|days|hours|mfu|throughput|memory|power|energy))*"
@@ -167,6 +167,7 @@ QUESTIONS = (
             rf"(?:is|are|does|do)\s+(?:that|this|it|these|those)\s+(?:(?:sound|look|seem)s?\s+)?{_JUDGED}"
         ),
         rf"{_JUDGED}(?=\s*\?)",
+        r"how\s+(?:good|bad|normal|slow|low)\s+(?:is|are)\s+(?:that|this|it|these|those)",
         rf"(?:is|are)\s+{_OUR}(?=\d[\d.,]*\s*k?\s*(?:tok|tflop|s\b|sec)[^?]*\b{_JUDGED}\b)",
         rf"{_JUDGED}(?=\s+for\s+(?:an?\s+)?\d+(?:\.\d+)?[bm]\b[^?]*\?)",
         r"what\s+(?:should|could|would)\s+(?:it|that|this|the\s+mfu|mfu)\s+be",
@@ -176,12 +177,15 @@ QUESTIONS = (
         r"(?:crawl|drag|limp|creep|struggl|disappoint|underwhelm)(?:e?s|ing|ed|s\s+along)?|sluggish(?:ly)?",
         r"what(?:'?s|\s+is|\s+(?:am|are)\s+(?:i|we)\s+doing)\s+(?:wrong|the\s+bottleneck)(?:\s+here)?",
         r"(?:is\s+)?(?:something|anything|what'?s|sth)\s+(?:is\s+)?(?:off|wrong|broken|fishy)(?:\s+here)?",
-        r"(?:too|so|very|rather|pretty)\s+(?:low|slow|bad|poor)(?=\s*\?)|should\s+(?:i|we)\s+be\s+(?:happy|worried|concerned)",
+        r"(?:(?:(?:far|way|much)\s+)?too|so|very|rather|pretty)\s+(?:low|slow|bad|poor)(?=\s*\?)|should\s+(?:i|we)\s+be\s+(?:happy|worried|concerned)",
         r"to\s+blame|(?:the\s+)?culprit|at\s+fault|(?:the\s+)?limiting\s+factor",
-        r"(?:low|poor|slow)\s+(?:pre-?)?(?:training\s+)?(?:training|throughput|performance|speed|tflops?|mfu|(?:gpu\s+)?utili[sz]ation)(?!\s*(?:of\s+)?\d)",
+        r"(?:low|poor|slow)\s+(?:pre-?)?(?:training\s+)?(?:training|throughput|performance|speed|tflops?|mfu|[wt]ps|tgs|(?:gpu\s+)?utili[sz]ation)(?!\s*(?:of\s+)?\d)",
         r"(?:(?:not|un)\s?able|fail(?:ed|ing)?|can(?:['’]?t|\s?not)|could(?:n['’]?t|\s+not))\s+(?:to\s+)?(?:reproduce|reach|match|replicate)"
         r"\s+(?:the\s+|that\s+|this\s+|your\s+)?(?:\S+\s+){0,2}?(?:throughput|speed|performance|tflops?|mfu|numbers)",
+        r"(?:explain|account\s+for|cause)s?(?=\s+(?:an?|the|this|that|such|our|my)\s+(?:drop|loss|slow\w*|fall|difference|gap|low)\b)",
         r"(?:diagnose|bottlenecks?|under-?perform(?:s|ing)?|troubleshoot)",
+        r"(?:only|barely|merely)\s+(?:achiev|giv|reach|get|see|hit|deliver|yield|do)(?:t?ing|e?s|e)?(?:\s+(?:us|me|an?|low|poor|throughput|of|about|around|at))*"
+        r"(?=\s+\d[\d.,]*\s*(?:k\b|%|[tp]flop|tok))",
         r"where\s+(?:does|is|did)\s+(?:(?:all|most\s+of)\s+)?(?:the|my|our)\s+time\s+(?:go(?:ing)?|lost"
         r"|spent)|what\s+(?:is\s+)?(?:takes?|taking|eats?|eating|limits?|limiting)\s+(?:so\s+long|the\s+time"
         r"|the\s+speed|us)",
@@ -263,7 +267,7 @@ QUESTIONS = (
         Topic.MICRO_BATCH,
         (
             r"(?:what(?:'?s|\s+is)?\s+)?(?:the\s+)?(?:biggest|largest"
-            r"|max(?:imum)?)\s+(?:micro[\s-]?batch(?:es)?|batch|per[\s-](?:gpu"
+            r"|max(?:imum)?)\s+(?:micro[\s-]?batch(?:es)?|batch|bsz?|per[\s-](?:gpu"
             rf"|device)\s+batch)(?:\s+size)?(?:\s+per\s+(?:gpu|device))?{_CAN}{_TRAIN}"
         ),
         r"(?:what|which)\s+micro[\s-]?batch(?:\s+size)?(?!\s*/)",
@@ -350,6 +354,13 @@ QUESTIONS = (
             "by": word_of_group("how"),
         },
     ),
+    *topic(
+        Topic.CHANGED,
+        rf"(?:{_IF}|if)\s+(?:we|i|they)\s+(?:(?:only|just|can|could)\s+)*(?:get|got|have|had|receive|use|keep)\s+(?:(?:only|just)\s+)*"
+        rf"{_SHARE}(?:\s*(?:the|our|my|those|these))+(?:\s+(?:reserved|promised|ordered|planned|requested))?"
+        rf"(?=\s+\d[\d,]*k?\s*(?:[x×]\s*)?(?:{ACCELERATOR}|{DEVICE_NOUN}))",
+        fields={"share": number("share"), "changed": always("gpus"), "by": word_of_group("how")},
+    ),
     *topic(Topic.WORTH, *_WORTH_BEFORE, fields={"behind": always(False)}),
     *topic(Topic.WORTH, *_WORTH_BEHIND, fields={"behind": always(True)}),
     *topic(
@@ -363,7 +374,7 @@ QUESTIONS = (
     *topic(
         Topic.CHIP,
         (
-            r"(?:what|which)\s+(?:kind\s+of\s+)?(?:gpus?|chips?|accelerators?|cards?"
+            r"what\s+(?:should|would|could|must)\s+(?:i|we)\s+(?:rent|buy|order|reserve)(?=\s+(?:for|to)\b|\s*\?)|(?:what|which)\s+(?:kind\s+of\s+)?(?:gpus?|chips?|accelerators?|cards?"
             r"|hardware)(?:\s+(?:is|are|should|would|do|to)(?:\s+(?:i|we|be|best|use|buy|rent"
             r"|cheapest))*)?"
         ),
@@ -524,7 +535,7 @@ QUESTIONS = (
     *topic(
         Topic.DESIGN,
         r"how\s+many\s+tokens(?=\s+(?:can|could|will|do|does)\s+(?:\d|it\b|the|my|our|an?\s))",
-        r"(?:max(?:imum)?|most)\s+(?:number\s+of\s+)?tokens(?=\s+(?:in|within|on|for|with|by)\b)",
+        r"(?:what(?:'?s|\s+is)\s+)?(?:the\s+)?(?:max(?:imum)?|most)\s+(?:number\s+of\s+)?tokens(?=\s+(?:in|within|on|for|with|by|(?:an?|the|our)\s+\d|we|i)\b)",
         r"(?:any|is\s+there\s+an?)\s+(?:(?:network|memory|compute|comm\w*|io|storage)\s+)?bottlenecks?",
         r"how\s+many\s+tokens\s+(?:fit|go\s+through|get\s+done)",
         r"how\s+many\s+(?:tokens|steps|updates|iterations)\s*(?:/|per|an?|each)\s*(?:second|hour|day|week|month)",
@@ -533,6 +544,7 @@ QUESTIONS = (
         rf"how\s+many\s+tokens\s+(?:do|can|could|will|would)\s+{_WE}\s+(?:get|process|see|push|manage|fit|afford|buy|pay\s+for"
         r"|finish|crunch|burn|squeeze)(?:\s+(?:through|in|done|out))*",
         r"what\s+(?:would|will|does|is|do)\s+(?:(?:it|this|that|the)\s+)?(?:total\s+)?costs?",
+        r"what\s+(?:would|will|does|do)\s+(?:it|this|that|we)\s+(?:all\s+)?come\s+to",
         r"how\s+(?:much|many)\s+costs?",
         r"what(?:'?s|\s+is)\s+the\s+(?:total\s+|training\s+|expected\s+)*"
         r"(?:cost|price|bill|eta|time|duration|time-?line|run\s?time|wall[\s-]?clock(?:\s+time)?)",
@@ -566,12 +578,13 @@ QUESTIONS = (
             r"|(?:un)?realistic|(?:im)?plausible|credible|achievable|attainable|manageable|enough)(?:\s+(?:to|at\s+all))?"
         ),
         r"(?:will|would|does|do)(?=\s+(?:a\s+|an\s+|the\s+)?\S+(?:\s+\S+){0,2}\s+fit\b)",
+        r"(?:does|do|will|would)\s+(?:it|this|that|they|the\s+\w+)\s+(?:support|allow|handle)",
         (
-            r"(?:get|got|getting|hit|hitting|(?:raise|throw|give)s?|crash(?:es|ed|ing)?(?:\s+with)?|run(?:ning)?\s+(?:in)?to)?\s*(?:an?\s+)?(?:cuda\s"
+            r"(?:get|got|getting|hit|hitting|(?:raise|throw|give)s?|(?:crash|fail)(?:e?s|ed|ing)?(?:\s+with)?|run(?:ning)?\s+(?:in)?to)?\s*(?:an?\s+)?(?:cuda\s"
             r"+)?(?:oom|out[\s-]of[\s-]memory)(?:s|\s+errors?)?"
         ),
         _OOM,
-        r"(?:activation\s+|gpu\s+)?memory\s+(?:blow|explode|overflow|spike)s?(?:\s+up)?",
+        r"(?:(?:activation|gpu|cpu|host|system)\s+)?(?:memory|v?ram)\s+(?:blow|explode|overflow|spike)s?(?:\s+up)?",
         r"what\s+(?:breaks|fails|goes\s+wrong|gives\s+(?:way|out))(?:\s+first)?",
         r"what\s+(?:to|should\s+(?:i|we)|can\s+(?:i|we))\s+do|what\s+now",
         r"(?:(?:is|are|does|do|did)\s*(?:n['’]?t|\s+not)|not)\s+work(?:s|ed|ing)?",

@@ -16,8 +16,10 @@ _EACH = (
 )
 _RESPONSE = r"(?:response|resp|completion|generation|rollout)"
 _BY = r"\s*(?:x|×|\*|by|times|of|with)\s*"
+# a trainer that stands on a stack and is none of its own
+TRAINER = "no stack is called so: on which does it run (stack)?"
 _VARIANT = "which method is meant: this one is planned as none of these (job.method)"
-_POLICIES = ("job.method: grpo", "job.method: ppo", "job.method: dpo")
+OF_POLICIES = ("job.method: grpo", "job.method: ppo", "job.method: dpo")
 
 
 def method(name: str, pattern: str) -> tuple[Rule, ...]:
@@ -78,8 +80,13 @@ TUNING = (
         r"(?:orpo|kto|simpo|ipo|dapo|gspo|rloo|rlhf|rlaif|rlvr|rlef)" + _NOUN,
         r"(?:reinforcement\s+learning|preference\s+(?:training|tuning|optimi[sz]ation|data)"
         r"|policy\s+(?:training|gradient|optimi[sz]ation)|verl|openrlhf|trl)",
-        r"rl(?=\s+(?:training|run|fine|post|on|of|with|for|stage))(?:\s+training)?",
-        choices=_POLICIES,
+        r"rl(?=\s+(?:training|run|fine|post|on|of|with|for|stage))(?:\s+training)?|rl[\s-]+tun(?:e|es|ed|ing)",
+        choices=OF_POLICIES,
+    ),
+    *asks(
+        TRAINER,
+        r"(?:axolotl|llama[\s-]?factory|unsloth|levanter|lit-?gpt|torchtune|ms-swift|xtuner|open-instruct|lmflow|llm-foundry)",
+        choices=("stack",),
     ),
     *asks(
         "what judges a sample, and how long does a step wait for it (job.rollout.reward)?",
@@ -115,18 +122,28 @@ TUNING = (
         {"job.rollout.samples": whole("v")},
         rf"(?:per|each|every)\s+prompt\s+{whole_in('v')}\s+{_SAMPLES}",
     ),
-    *sets({"job.rollout.colocated": always(True)}, r"co-?located(?:\s+(?:engine|roll-?outs?))?"),
+    *sets(
+        {"job.rollout.colocated": always(True)},
+        r"co-?locate[ds]?(?:\s+(?:engine|mode|roll-?outs?))?",
+    ),
     *sets({"group": whole("v")}, rf"n\s*=\s*{whole_in('v')}"),
     *sets(
         {"job.rollout.tp": whole("v"), "job.rollout.engine": word_of_group("engine")},
         r"(?:(?P<engine>vllm|sglang)(?:\s+roll-?outs?)?|roll-?outs?|generation|engine)\s+(?:with\s+|at\s+|on\s+)?(?:tp|tensor[\s-]parallel(?:\s+size)?)"
         r"\s*[=:]?\s*(?P<v>\d+)(?P<v_s>)",
     ),
-    *sets({"job.rollout.samples": whole("v")}, _EACH, rf"group[\s_-]size{BE}\s*{whole_in('v')}"),
+    *sets(
+        {"job.rollout.samples": whole("v")},
+        _EACH,
+        rf"group[\s_-]size{BE}\s*{whole_in('v')}",
+        # as TRL, NeMo RL and OpenRLHF call them
+        rf"(?:num_generations(?:_per_prompt)?|n_samples_per_prompt)\s*[=:]?\s*{whole_in('v')}",
+    ),
     *sets(
         {"job.rollout.prompts": whole("prompts"), "job.rollout.samples": whole("v")},
         rf"{whole_in('prompts')}\s+prompts[\s,]*(?:and|with|by|x|×|\*)?\s*{_EACH}",
         rf"{whole_in('prompts')}\s+prompts(?:\s*(?:/|per|a)\s*step)?{_BY}{whole_in('v')}\s+{_SAMPLES}",
+        rf"{whole_in('prompts')}\s+prompts\s*[x×*]\s*(?P<v>\d{{1,4}})(?P<v_s>)(?=\s*(?:[,.;)?]|$))",
         rf"{_EACH},?\s*(?:and\s+|with\s+|for\s+|of\s+)?{whole_in('prompts')}\s+prompts(?:\s+(?:per|a|each)\s+(?:step|batch|iteration))?",
         rf"{whole_in('v')}\s+{_SAMPLES}{_BY}{whole_in('prompts')}\s+prompts",
     ),
@@ -134,11 +151,22 @@ TUNING = (
         {"job.rollout.prompts": whole("v")},
         rf"{whole_in('v')}\s+prompts\s*(?:(?:per|a|each)\s+|/\s*)(?:step|batch|update|iteration)",
         rf"(?:{BATCH}|batches)\s*(?:of|{BE})\s*{whole_in('v')}\s+prompts",
+        rf"num_prompts_per_step\s*[=:]?\s*{whole_in('v')}",
+    ),
+    *asks(
+        "the longest prompt: how long are they in the mean (job.rollout.mean_prompt)?",
+        rf"(?:max(?:imum)?[\s_-]+)?prompt[\s_-]+(?:length|len){BE}\s*{whole_in('x')}(?:\s*tokens)?",
+        choices=("job.rollout.mean_prompt",),
+    ),
+    *asks(
+        "prompts of a step (job.rollout.prompts), or samples of all of them?",
+        rf"roll-?out[\s_-]+batch(?:[\s_-]+size)?{BE}\s*{whole_in('x')}",
+        choices=("job.rollout.prompts",),
     ),
     *sets(
         {"job.rollout.max_response": sequence},
         rf"{whole_in('v')}\s*(?:tok(?:en)?s?\s+)?max(?:imum)?\.?\s+(?:{_RESPONSE}|output)(?:\s+(?:length|tokens))?",
-        rf"max(?:imum)?\s+{_RESPONSE}(?:\s+length)?{BE}\s*"
+        rf"max(?:imum)?[\s_-]+{_RESPONSE}(?:[\s_-]+(?:length|len))?{BE}\s*"
         rf"(?:{MOST}\s*)?{whole_in('v')}(?:\s*tokens)?",
         rf"(?:responses?|completions?|generations?|roll-?outs?|answers?)\s+(?:of\s+)?{MOST}\s*{whole_in('v')}"
         r"(?:\s*tokens)?(?!\s*(?:days?|weeks?|months?|hours?|minutes?|h\b|d\b))",

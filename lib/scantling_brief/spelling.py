@@ -23,6 +23,13 @@ _SHORTEST_TURNED = 4  # where two of its letters have changed places
 # numbers by ten thousands: 700亿, 2 万亿, 1.2万
 _MYRIADS = {"万亿": 1e12, "千亿": 1e11, "百亿": 1e10, "亿": 1e8, "万": 1e4, "千": 1e3}
 _IN_MYRIADS = re.compile(r"(\d+(?:\.\d+)?)\s?(万亿|千亿|百亿|亿|万|千)")
+# of what money does not buy: 5 lakh samples, and not 10 lakh of a budget
+_IN_LAKHS = re.compile(
+    r"(\d+(?:\.\d+)?)\s?(lakh|crore)s?(?=\s+(?:[a-z-]+\s+)?(?:samples|examples|rows|pairs|records"
+    r"|prompts|conversations|documents|tokens|steps|parameters|params))",
+    re.IGNORECASE,
+)
+_LAKHS = {"lakh": 1e5, "crore": 1e7}
 _ELIDED = re.compile(r"\b[ldqn]['’](?=[^\W\d])", re.IGNORECASE)  # l'entraînement d'un
 HAN = re.compile(r"[\u3400-\u9fff]+")
 _HOW_MANY_DE = re.compile(r"\b(how many) de\s+(?=\w)")  # combien de
@@ -34,6 +41,7 @@ _DIGIT = re.compile(
 _MACHINES = re.compile(r"(?<=\d)\s?机(?!器)")  # 4机32卡
 _PRO = re.compile(r"\bpro(?=\s+[A-ZÄÖÜ])")  # pro Parameter
 _JE = re.compile(r"\bje(?=\s+\d)")  # mit je 8 H100
+_IN_COMPOUND = re.compile(r"(?<=\w-)(?:Stunden?|Tagen?|Wochen?|Monaten?)\b", re.IGNORECASE)
 _GERMAN_BILLION = re.compile(r"(?<=\d)\s?Billion\b")
 
 
@@ -60,9 +68,9 @@ def _well_spelt() -> frozenset[str]:
 def in_english(text: str) -> str:
     """`text` with words of other languages in English, misspelt words of weight mended, and
     gigabytes as GB. A Billion between German words is no English one: it is asked about."""
-    text = _from_chinese(text)
+    text = _IN_LAKHS.sub(_lakhs, _from_chinese(text))
     if _german() & {word.lower() for word in _LETTERS.findall(text)}:
-        text = _PRO.sub("per", text)
+        text = _IN_COMPOUND.sub(_word, _PRO.sub("per", text))
         text = _JE.sub("each", _GERMAN_BILLION.sub(" Bio", text))
     return _HOW_MANY_DE.sub(r"\1 ", _LETTERS.sub(_word, _UNITS.sub(" GB", _ELIDED.sub("", text))))
 
@@ -105,6 +113,11 @@ def _myriads(match: re.Match[str]) -> str:
         if value >= scale:
             return f"{value / scale:.12g}{letter} "
     return f"{value:.12g} "
+
+
+def _lakhs(match: re.Match[str]) -> str:
+    """A number of Indian English, written out."""
+    return f"{float(match[1]) * _LAKHS[match[2].lower()]:.0f}"
 
 
 def _word(match: re.Match[str]) -> str:

@@ -18,6 +18,7 @@ OFFICES = rows("offices.yaml")
 BUYERS = rows("buyers.yaml")
 INBOXES = rows("inboxes.yaml")
 TRACKERS = rows("trackers.yaml")
+TEAMS = rows("teams.yaml")
 ORDINARY = rows("ordinary.yaml")
 
 
@@ -34,6 +35,7 @@ ORDINARY = rows("ordinary.yaml")
         *BUYERS,
         *INBOXES,
         *TRACKERS,
+        *TEAMS,
     ],
     ids=lambda row: row["said"][:40],
 )
@@ -57,6 +59,7 @@ def test_no_line_is_read_as_another(row):
         BUYERS,
         INBOXES,
         TRACKERS,
+        TEAMS,
     ],
     ids=[
         "first half",
@@ -70,6 +73,7 @@ def test_no_line_is_read_as_another(row):
         "buyers",
         "inboxes",
         "trackers",
+        "teams",
     ],
 )
 def test_most_lines_are_right_and_hardly_any_is_wrong(lines):

@@ -38,6 +38,19 @@ def test_a_sum_in_dollars_is_one_however_it_is_written(words):
         assert not reading.unread
 
 
+@pytest.mark.parametrize(
+    ("words", "count"), [("5 lakh", 500_000), ("1.5 crore", 15_000_000), ("500k", 500_000)]
+)
+def test_indian_scales_count_samples_and_no_dollars(words, count):
+    """A lakh is 100,000 and a crore 10,000,000; of money they are rupees."""
+    line = "8B sft on 8 H100"
+    assert read_brief(f"{line}, {words} samples of 600 tokens").amounts["examples"] == count
+    if words[-1] != "k":
+        reading = read_brief(f"{line}, 1B tokens, budget {words}")
+        assert "constraints.budget_usd" not in reading.fields
+        assert reading.unread
+
+
 @pytest.mark.parametrize("words", ["$2.5/h", "2.5 $/h", "USD 2.5 per hour", "2.5 dollars an hour"])
 def test_a_price_of_an_hour_is_one_however_it_is_written(words):
     assert read_brief(f"{RUN} at {words}").fields["prices.usd_per_device_hour"] == 2.5
