@@ -178,6 +178,15 @@ def test_nothing_is_wider_than_the_window(opened, width):
     assert violations(page, "body") == []
 
 
+@pytest.mark.parametrize("name", ["case-5-deepseek-v3", "much"])
+def test_the_alternatives_are_read_whole_on_a_telephone(opened, name):
+    page = opened(name, width=360)
+    widths = page.locator(".table:has(.alternatives)").evaluate(
+        "e => [e.scrollWidth, e.clientWidth]"
+    )
+    assert widths[0] <= widths[1]
+
+
 def test_a_refusal_is_said_in_words(opened):
     page = opened("case-2-1t-dense-8-v100")
     said = page.locator("body").inner_text()
