@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.text import Text
 from scantling.base.console import console, print_json
 from scantling.base.errors import plain
-from scantling.base.show import params, seconds, several
+from scantling.base.show import params, seconds, several, value_text
 from scantling.cli.tables import TONES, named_line
 from scantling.design.design import Design
 from scantling.verdict.verdicts import EXIT, VERDICTS
@@ -75,7 +75,7 @@ def lines_of(result: Posttrained) -> list[tuple[str, str]]:
     lines += [("Ask", text) for text in result.asks]
     lines += [("Unread", text) for text in result.no_effect]
     for each in result.assumed[:MOST_ASSUMED]:
-        lines.append(("Assumed", f"{each.field} {each.value}: {each.why}"))
+        lines.append(("Assumed", f"{each.field} {value_text(each.value)}: {each.why}"))
     rest = len(result.assumed) - MOST_ASSUMED
     if rest > 0:
         lines.append(("Assumed", f"{rest} more under --json"))

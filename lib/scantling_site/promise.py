@@ -58,7 +58,7 @@ def promise(assessment: Assessment) -> Promise | None:
     days_mean, days_p10, days_p50, days_p90 = _spread(total)
     cost_mean, cost_p10, cost_p50, cost_p90 = _spread(cost)
     band = Contribution(
-        what="a step slower than estimated",
+        what="a step that may be faster or slower",
         days=float(days.mean()) - a.days,
         usd=s.run.usd(float(days.mean()) - a.days),
     )

@@ -37,3 +37,25 @@ def test_a_move_of_a_slider_moves_nothing_below(voila, visitor, width):
         lengths.append(len(line.inner_text()))
         assert desk.page.evaluate(HEIGHTS) == opened, (field, key, "advised")
     assert max(lengths) > min(lengths) + LINE, "sentences of fewer lines and of more"
+
+
+TABS = ("Schedule", "Network", "Roofline", "Reliability", "Cost", "Evidence")
+# drawn texts that a picture cuts off: it shows nothing outside of its frame
+CUT = """() => [...document.querySelectorAll('.sd-desk .sd-chart svg')].flatMap(svg => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter(text => {
+    const at = text.getBoundingClientRect();
+    return text.textContent.trim() && at.width && getComputedStyle(text).opacity !== '0'
+      && (at.left < box.left - 1 || at.right > box.right + 1);
+  }).map(text => text.textContent);
+})"""
+
+
+def test_no_title_or_label_of_a_picture_is_cut_on_a_telephone(voila, visitor):
+    desk = visitor(voila.url)
+    desk.page.set_viewport_size({"width": 390, "height": 844})
+    for name in TABS:
+        desk.tab(name)
+        desk.page.wait_for_timeout(300)
+        assert desk.page.evaluate(CUT) == [], name
+    assert desk.page.evaluate("() => document.documentElement.scrollWidth") <= 390

@@ -4,6 +4,7 @@ that design."""
 from __future__ import annotations
 
 import math
+from html import unescape
 from itertools import count
 
 import pytest
@@ -97,6 +98,15 @@ def test_size_and_experts_make_a_model_of_that_size(desk):
     assert desk.session.now.resolved.params.active < desk.session.now.resolved.params.total
     desk.controls.form.send_change("model.top_k", 4)
     assert desk.session.now.resolved.model.top_k == 4
+
+
+def test_experts_that_come_and_go_leave_the_size_that_was_typed(desk):
+    """The count of a shape is a little beside the size that it was made for; at every move of the
+    slider it would drift."""
+    desk.controls.form.send_change("model.size", 200e9)
+    for experts in (8, 16, 0):
+        desk.controls.form.send_change("model.experts", experts)
+        assert desk.design.model.size == 200e9
 
 
 @pytest.mark.slow
@@ -452,6 +462,11 @@ def test_a_design_can_be_saved_loaded_and_pasted(desk, tmp_path):
     file.use.click()
     assert "alert" in file.text_status.value
     assert desk.design.cluster.devices == 1024
+    for text in ("scantling: 1", "no design at all"):  # the second has no field that is wrong
+        file.text.value = text
+        file.use.click()
+        assert desk.session.refusal.text in unescape(file.text_status.value)
+        assert desk.session.refusal.text in unescape(desk.headline.line.value)
 
 
 def test_a_long_context_phase_is_the_one_the_sliders_move():

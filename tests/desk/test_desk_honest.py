@@ -17,6 +17,7 @@ from scantling.base.quantities.quantity import show
 from scantling.design.constraints import CONSTRAINTS
 from scantling.design.design import Design
 from scantling.plans.prepare import prepare
+from scantling.verdict.texts import verdict_sentence
 from scantling_widgets import shipped_files
 from scantling_widgets.desk import link, story
 from scantling_widgets.desk.control import stated
@@ -477,6 +478,27 @@ def test_a_feasible_design_that_costs_more_than_it_need_says_so_and_offers_the_c
     desk.headline.fix.click()
     after = desk.session.now.figures["likely"]["cost_usd"]
     assert before - after == pytest.approx(saving["saved_usd"], rel=1e-6)
+
+
+def test_the_desk_calls_a_design_what_the_command_line_calls_it(desk):
+    """A plan that is pinned to be slower than it need be is not said to be plainly feasible."""
+    desk.controls.form.send_change("plan.micro_batch", 64)
+    desk.session.advise()
+    said = verdict_sentence(desk.session.now.figures)
+    assert "slower than it need be" in said.name
+    verdict = desk.headline.strip.items[0]
+    assert (verdict["value"], verdict["state"]) == ("Feasible, but slow", "warn")
+    assert said.name in desk.headline.line.value
+
+
+def test_a_run_of_years_is_as_long_in_the_sentence_as_on_its_card(desk):
+    """MFU falls to less than a hundredth at a batch of eight: the run takes five years."""
+    desk.controls.form.send_change("job.global_batch", 8)
+    figures = desk.session.now.figures
+    assert figures["verdict"] == "impractical"
+    assert f"A run of {show('likely.days', figures['likely']['days'])};" in (
+        desk.headline.line.value
+    )
 
 
 def test_of_many_plans_the_figures_come_first_and_the_advice_follows(desk):

@@ -14,7 +14,7 @@ from scantling.design.design import Design
 from scantling_widgets import report
 from scantling_widgets.report import blocks, phrases
 from scantling_widgets.report.blocks import Bullets, Column, Row, Section, Table, line, strong
-from scantling_widgets.report.sections.summary import front_limits
+from scantling_widgets.report.sections.summary import front_limits, overrun
 from scantling_widgets.shipped_files import example
 
 
@@ -66,6 +66,20 @@ def test_a_machine_that_is_owned_is_not_rented():
     )
     text = report.Report(design).section("cost").html
     assert "machine, staff, energy" in text and "rent with its energy" not in text
+
+
+def test_the_overrun_counts_the_risks_whose_days_it_adds_up():
+    """A late delivery, 40 % of 91 days, stands first in the table and adds no day to the run."""
+    made = report.Report(Design.read(example("llama-3.1-405b")))
+    risks = made.view.parts["risks"]
+    adding = [row for row in risks["rows"] if not (row["before_start"] or row["in_headline"])]
+    assert len(adding) < len(risks["rows"])
+    assert sum(row["expected_days"] for row in adding) == pytest.approx(risks["expected_days"])
+    said = f"from {len(adding)} of {len(risks['rows'])} risks"
+    assert said in overrun(risks, "") and "delays the start" in overrun(risks, "")
+    (late,) = (row for row in risks["rows"] if row["before_start"])
+    alone = {**risks, "rows": [row for row in risks["rows"] if row is not late]}
+    assert "delays the start" not in overrun(alone, "")
 
 
 def test_the_line_on_risks_is_left_to_their_table_whatever_it_says():

@@ -14,7 +14,7 @@ from ..physics.cases import devices
 from ..physics.communication import communication
 from ..physics.step import Step, step_time
 from ..plans.evaluate import Search
-from ..plans.plan_names import degrees_of, short
+from ..plans.plan_names import degrees_of, sharding_word, short
 from ..verdict.assessment import Assessment, Chosen
 from ..verdict.overheads import OWN_COMPUTATION
 from ..verdict.result import Line
@@ -112,7 +112,7 @@ def _sharding(search: Search, chosen: Chosen) -> str:
             if row is not None:
                 more = percent(longer(search, chosen, row), 1, "+")
                 accumulated = several(search.row(row)["grad_accum"], "micro-batch", "micro-batches")
-                costs.append(f"{name} ({accumulated}) {more}")
+                costs.append(f"{sharding_word(name)} ({accumulated}) {more}")
     text = f"sharding {today}"
     return f"{text}: step time of the best plan with {', '.join(costs)}" if costs else text
 

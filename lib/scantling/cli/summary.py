@@ -18,7 +18,7 @@ from ..physics.bands import NearRun
 from ..physics.block_kinds import Kind
 from ..plans.plan_names import PlanRow, fields_of_plan, short
 from ..verdict.result import FigureKey, Result, band_of
-from ..verdict.texts import PINNED, verdict_sentence
+from ..verdict.texts import leading, verdict_sentence
 from ..verdict.verdicts import met
 from . import texts
 from .tables import DIM, LABEL, NAME, TONES, Look, bare, figures, named_line, print_rows
@@ -272,7 +272,7 @@ def _sections(result: Result, width: int, short: bool) -> Iterator[Line]:
     active = result.get("largest_active")
     avoid = texts.avoid_in_short if short else texts.avoid
     sections: dict[str, Iterable[str]] = {
-        "Limits": result["limits"][_leading(result) :],
+        "Limits": result["limits"][leading(result) :],
         "Other changes": map(texts.change, result["nearest_fixes"][1:]),
         "What this cluster can do": map(texts.change, result["can_do"]),
         "Tried": _tried(result),
@@ -302,14 +302,6 @@ def _clipped(line: Line, width: int, most: int) -> Line:
     room = width * most - (8 + line.hang) * (most - 1)
     text.truncate(max(room, 20), overflow="ellipsis")
     return Line(text, line.hang)
-
-
-def _leading(result: Result) -> int:
-    """How many of the limits the verdict line holds already."""
-    lines = result["limits"]
-    if result["verdict"] == "feasible":
-        return int(bool(lines) and lines[0].startswith(PINNED))
-    return int(bool(lines))
 
 
 def _step(result: Result) -> str:

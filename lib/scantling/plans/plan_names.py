@@ -155,12 +155,17 @@ def of_modules(plan: Mapping[str, Any]) -> str:
     return f" of {' and '.join(modules)}" if modules else ""
 
 
+def sharding_word(sharding: str) -> str:
+    """What data parallelism shares, as it stands among other words of a plan."""
+    return "no sharding" if sharding == Sharding.NONE else sharding
+
+
 def short(plan: PlanRow) -> str:
     """A plan in a few words: tp 8 · pp 16 · dp 128 · zero1 · full recompute of 2 layers a stage, or
     selective recompute of norm and mlp_act."""
     always = (Axis.TP, Axis.PP, Axis.DP)
     words = [f"{k} {ways}" for k, ways in degrees_of(plan).items() if ways > 1 or k in always]
-    words += [plan["sharding"], f"micro-batch {plan['micro_batch']}"]
+    words += [sharding_word(plan["sharding"]), f"micro-batch {plan['micro_batch']}"]
     if plan["recompute"] == Recompute.FULL:
         words.append(f"full recompute of {several(plan['recompute_layers'], 'layer')} a stage")
     elif plan["recompute"] != Recompute.NONE:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ..base.files import table_rows
 from ..base.records import record
-from ..base.show import days, number, percent, seconds, share, size
+from ..base.show import days, percent, seconds, share, size
 from ..base.units import DAY_S, YEAR_S
 from ..catalogue.load import filled
 from ..catalogue.words import Offload
@@ -107,11 +107,11 @@ def senseless(assessment: Assessment) -> list[Reason]:
     tenth of the best published MFU."""
     reasons = []
     limit = SENSE["run"]
-    years = (assessment.days or 0.0) / YEAR_DAYS
-    if years > limit.most / 2:  # runs are drawn where they may decide
-        years = (assessment.likely.days or 0.0) / YEAR_DAYS
-    if years > limit.most:
-        text = f"a run of {number(years)} years; past {limit.most:g} years {limit.why}"
+    run, most = assessment.days or 0.0, limit.most * YEAR_DAYS
+    if run > most / 2:  # runs are drawn where they may decide
+        run = assessment.likely.days or 0.0
+    if run > most:
+        text = f"a run of {days(run)}; past {limit.most:g} years ({days(most)}) {limit.why}"
         reasons.append(_senseless("run", text))
     step_s = max(one.step_s for one in assessment.phases)
     limit = SENSE["step"]

@@ -65,10 +65,8 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
         name += f", {idle:,} devices idle"
     if figures.get("announced"):
         name += f", on a chip that is {figures['announced']}"
-    if verdict.id == "feasible" and limits and limits[0].startswith(PINNED):
-        return VerdictSentence(
-            "warn", f"{name}, but slower than it need be", limits[0][len(PINNED) :]
-        )
+    if slowed := slowed_by_pins(figures):
+        return VerdictSentence("warn", f"{name}, but slower than it need be", slowed)
     saving = figures.get("saving")
     if saving and verdict.met:
         name += f", but {_dearer(saving)} than it need be"
@@ -79,6 +77,20 @@ def verdict_sentence(figures: Result) -> VerdictSentence:
             verdict.tone, name, "a plan fits, and no stated constraint is violated"
         )
     return VerdictSentence(verdict.tone, name, without_lead(limits[0]))
+
+
+def slowed_by_pins(figures: Result) -> str:
+    """What a feasible design pays for fields of its plan; empty where it pays nothing."""
+    first = next(iter(figures["limits"]), "")
+    pays = figures["verdict"] == "feasible" and first.startswith(PINNED)
+    return first.removeprefix(PINNED) if pays else ""
+
+
+def leading(figures: Result) -> int:
+    """How many of the limits the sentence of the verdict holds."""
+    if figures["verdict"] == "feasible":
+        return int(bool(slowed_by_pins(figures)))
+    return int(bool(figures["limits"]))
 
 
 def _dearer(saving: Saving) -> str:

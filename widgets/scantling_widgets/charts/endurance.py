@@ -323,7 +323,7 @@ def _draw_ladder(legend: bool) -> alt.LayerChart:
     )
     x = alt.X(
         "goodput:Q",
-        title="goodput with this and all above",
+        title="goodput up to this rung",
         axis=alt.Axis(labelExpr=PERCENT, values=[0, 0.25, 0.5, 0.75, 1]),
         scale=alt.Scale(domain=[0, 1]),
     )

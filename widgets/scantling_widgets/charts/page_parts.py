@@ -201,6 +201,10 @@ class Download(Part):
         """Give a file to the reader's machine."""
         self.nudge("file", file_name=name, content=base64.b64encode(content).decode())
 
+    def withdraw(self) -> None:
+        """Offer no file: what was given is of an earlier question."""
+        self.file = {"serial": self.file.get("serial", 0)}
+
 
 def _no_answer(message: Message) -> None:
     """Nobody is greeted."""

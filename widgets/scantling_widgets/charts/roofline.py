@@ -223,7 +223,7 @@ def _axis(axis: Mapping[str, Any], side: str) -> Row:
 
 
 def _draw_links(legend: bool) -> alt.LayerChart:
-    x, y = _axes("FLOP of the step per byte that one device sends")
+    x, y = _axes("FLOP of the step per byte sent")
     tiers = alt.Scale(domain=list(_LINKS), range=list(_LINKS.values()))
     says = alt.Text("says:N")
 
@@ -251,7 +251,7 @@ def _draw_links(legend: bool) -> alt.LayerChart:
         slope("left", "right", -9),
         slope("right", "left", 9),
         _texts("tops", align="right", baseline="bottom", dy=-4).encode(x, y, says),
-        _texts("step", align="left", baseline="bottom", dx=4, dy=-4).encode(x, y, says),
+        _texts("step", align="left", baseline="top", dx=4, dy=4).encode(x, y, says),
         points.encode(x, y, alt.Color("tier:N", legend=None, scale=tiers), tip()),
         name("over", "bottom", -8),
         name("under", "top", 9),

@@ -10,7 +10,7 @@ from scantling.base.records import at
 from scantling.base.show import seconds, several, share
 from scantling.design.constraints import CONSTRAINTS
 from scantling.verdict.result import FigureKey, FixRow, Result, band_of, figure, figure_texts
-from scantling.verdict.texts import cured, verdict_sentence
+from scantling.verdict.texts import cured, slowed_by_pins, verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, Verdict, met
 from scantling_posttrain.answer_lines import goodput_text, memory_text, run_text
 from scantling_posttrain.posttrained import Posttrained
@@ -156,6 +156,8 @@ def verdict_words(figures: Result) -> tuple[str, str]:
         return verdict, ""
     if known.id != "feasible":
         return known.name, known.tone
+    if slowed_by_pins(figures):
+        return "Feasible, but slow", "warn"
     if figures.get("saving"):
         return "Feasible, but dear", "warn"
     if at(figures, "plan.offload") not in (None, "none"):
@@ -264,7 +266,7 @@ def _unmet(figures: Result, known: Verdict) -> Message:
 def _feasible(figures: Result) -> Message:
     """What a feasible design lacks all the same, what it costs more than it need, or what to
     avoid."""
-    if figures.get("saving"):
+    if slowed_by_pins(figures) or figures.get("saving"):
         verdict = verdict_sentence(figures)
         return Message(verdict.tone, f"{verdict.name}.", sentence(verdict.reason))
     limit = next(iter(figures.get("limits") or ()), "")

@@ -228,7 +228,9 @@ def _experts(now: Moment, experts: int) -> dict[str, Any]:
     if model.experts and experts and (isinstance(stated, str) or stated.size is None):
         # same experts, more or fewer of them
         return {"model.experts": experts, "model.top_k": top_k}
-    return _by_size(float(now.resolved.params.total), experts, top_k)
+    # a size that is stated stays: what a shape of it counts to is a little beside it, at every move
+    size = None if isinstance(stated, str) else stated.size
+    return _by_size(size or float(now.resolved.params.total), experts, top_k)
 
 
 def _accelerator(now: Moment, value: str) -> dict[str, Any]:

@@ -228,7 +228,7 @@ class Report(Panel):
                 place.value = _status(done)
         except Exception as error:  # said below the button; the desk stays as it is
             self._show_error(place, error)
-            if isinstance(error, DesignError) and error.field:
+            if isinstance(error, DesignError):
                 self.session.refuse(error)  # and beside the inputs of the fields that are wrong
 
     def _show_error(self, place: Part, error: Exception | None) -> None:
@@ -327,6 +327,7 @@ class Report(Panel):
 
     # ------------------------------------------------------------ the report
     def _start(self) -> tuple[int, Iterator[Path | None]]:
+        self.report_download.withdraw()
         self.report_status.value = _status("Rendering; the desk stays live.")
         folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
         return rendered_files.report(self.now.design, folder or _folder(self.folder))
@@ -346,6 +347,7 @@ class Report(Panel):
 
     # ------------------------------------------------------------ what to measure first
     def _measures_start(self) -> tuple[int, Iterator[Sequence[Worth] | Path]]:
+        self.measures_download.withdraw()
         self.measures_status.value = _status("Weighing measurements against each other.")
         folder = Path(tempfile.mkdtemp(prefix="scantling-page-")) if served() else None
         return rendered_files.measurements(self.now.assessment, folder or _folder(self.measures))
@@ -367,6 +369,7 @@ class Report(Panel):
 
     # ------------------------------------------------------------ the launch kit
     def _kit_start(self) -> tuple[int, Iterator[Files | Path]]:
+        self.kit_download.withdraw()
         self.kit_status.value = _status("Expressing the plan.")
         self._kit_files: Files = {}
         self.files.rows = []

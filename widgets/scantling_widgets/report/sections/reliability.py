@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 from scantling.base.quantities.quantity import show
-from scantling.base.show import chance, days, is_number, rate, seconds, share, size, usd
+from scantling.base.show import chance, days, is_number, rate, seconds, several, share, size, usd
 from scantling.base.units import DAY_S
 
 from ...charts.endurance import shares
@@ -147,7 +147,7 @@ def _elastic(view: View) -> Markup | None:
     loss = others[0] if others else losses[-1]
     text = ": "
     if swaps:
-        text += f"spares take up to {whole(swaps[-1]['lost'])} lost nodes at once; "
+        text += f"spares take up to {several(swaps[-1]['lost'], 'lost node')} at once; "
     text += _without_replicas(view, loss)
     if view.endurance.get("recovery") == "elastic":
         text += "; the goodput runs on"
@@ -292,8 +292,7 @@ def risks(view: View) -> Section:
     if part["expected_days"]:
         run = view.parts["domains"]["run"]
         counted = "" if run["of_the_run"] else f" in {days(run['days'])}"
-        expected = strong(f"Expected overrun from all: {overrun(part)}")
-        items.append(line(expected, f"{counted}; ordered by expected cost."))
+        items.append(line(overrun(part, counted), "; ordered by expected cost."))
     return Section(id="risks", blocks=[Heading(text="Risks"), Bullets(items=items)])
 
 

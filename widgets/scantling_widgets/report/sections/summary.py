@@ -10,7 +10,7 @@ from scantling.base.quantities.quantity import band, show
 from scantling.base.records import Known
 from scantling.base.show import chance, days, params, share, usd, value_text
 from scantling.verdict.result import FixRow, LikelyRow, Narrowed, Result, figure
-from scantling.verdict.texts import cured, verdict_sentence
+from scantling.verdict.texts import cured, leading, verdict_sentence
 from scantling.verdict.verdicts import VERDICTS, met
 from scantling_posttrain.posttrained import Posttrained
 
@@ -267,11 +267,12 @@ def _constraint(row: Mapping[str, Any]) -> Markup:
 
 
 def front_limits(figures: Result) -> list[str]:
-    """What binds beyond the constraints that are missed: those stand in what was asked for, and
-    leave room for the fewer. The risks have a table of their own on this page."""
+    """What binds beyond the verdict and the constraints that are missed: those stand in what was
+    asked for, and leave room for the fewer. The risks have a table of their own on this page."""
     missed = {row["text"] for row in figures["missed"]}
+    said = {*missed, *figures["limits"][: leading(figures)]}
     lines = zip(figures["limit_kinds"], figures["limits"])
-    others = [text for kind, text in lines if kind != "risks" and text not in missed]
+    others = [text for kind, text in lines if kind != "risks" and text not in said]
     return others[: MET if met(figures["verdict"]) else max(0, FRONT - len(missed))]
 
 
@@ -384,18 +385,26 @@ def _decisions(view: View) -> list[Block]:
     )
     blocks: list[Block] = [Heading(text="What could break it, and what to decide now"), table]
     if risks.get("expected_days"):
-        expected = strong(overrun(risks))
-        text = line(f"Expected overrun from {whole(len(risks['rows']))} risks: ", expected)
         run = view.parts["domains"]["run"]
         counted = "" if run["of_the_run"] else f" in {days(run['days'])}, since no tokens are named"
-        blocks.append(Paragraph(text=line(text, f"{counted}.")))
+        blocks.append(Paragraph(text=line(overrun(risks, counted), ".")))
     return blocks
 
 
-def overrun(risks: Mapping[str, Any]) -> str:
-    """Days, and dollars where there is a price, that the risks take together."""
+def overrun(risks: Mapping[str, Any], counted: str) -> Markup:
+    """Days, and dollars where there is a price, that the risks which add to the run take together,
+    and which of those listed do not; `counted`: over what they are counted."""
+    listed = risks["rows"]
+    why = {"before_start": "delays the start", "in_headline": "is in the predicted days already"}
+    left_out = [row for row in listed if any(row[key] for key in why)]
+    reasons = [text for key, text in why.items() if any(row[key] for row in left_out)]
+    of_all = f" of {whole(len(listed))}" if left_out else ""
     cost = f", {usd(risks['expected_usd'])}" if risks.get("expected_usd") else ""
-    return f"{days(risks['expected_days'])}{cost}"
+    return line(
+        f"Expected overrun from {whole(len(listed) - len(left_out))}{of_all} risks: ",
+        strong(f"{days(risks['expected_days'])}{cost}"),
+        f"{counted}; what {' or '.join(reasons)} is not counted" if left_out else counted,
+    )
 
 
 def impact(risk: Mapping[str, Any]) -> str:
