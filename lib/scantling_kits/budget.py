@@ -17,6 +17,7 @@ SMALL_BYTES = 5e7  # of a part of the memory that is not worth its words
 MEMORY_NAMES = {"optimizer": "fp32 weights and moments"}
 RECOVERIES = {"restart": "from the queue", "in-place": "in place, on spare nodes"}
 WAITING = "in place; no node is spare: a lost one is waited for"
+REMADE = "the slice of a lost host is made again from the reservation, and all start again on it"
 
 
 class Row(NamedTuple):
@@ -53,6 +54,8 @@ def devices(launch: LaunchPlan) -> str:
     idle = launch.cluster.devices - launch.devices
     idle_text = f" ({idle:,} of the design stay idle)" if idle else ""
     spares = several(known(f.spares), "spare node")
+    if launch.kin.torus:
+        spares = f"{several(launch.slices, 'slice')}; {spares} in the reservation, none in a slice"
     return (
         f"{launch.devices:,} {md(launch.cluster.accelerator.name)}{idle_text} on "
         f"{several(launch.nodes, 'node')}, {spares} (recommended {f.spares_recommended})"
@@ -110,12 +113,13 @@ def request(launch: LaunchPlan) -> Iterator[Row]:
     nodes = launch.nodes + launch.spares
     if launch.on == "slurm":
         again = "restarts in place"
-        if launch.survival.recovery == "restart":
+        if launch.by_queue:
             again = "goes back to the queue"
         restart = span(launch.survival.restart_s)
+        gpus = f"--gpus-per-node={launch.per_node} " if launch.gpu else ""
         yield Row(
             "Slurm request",
-            f"--nodes={nodes} --gpus-per-node={launch.per_node} --exclusive: {launch.nodes} that "
+            f"--nodes={nodes} {gpus}--exclusive: {launch.nodes} that "
             f"train{spares(launch)}; a failure {again} ({restart} counted on)",
         )
     if launch.on == "kubernetes":
@@ -166,6 +170,8 @@ def copies(launch: LaunchPlan) -> str:
 def recovery(launch: LaunchPlan) -> str:
     """How the run goes on after a failure."""
     way = launch.survival.recovery
+    if launch.kin.torus:
+        return REMADE
     return WAITING if way == "in-place" and not launch.spares else RECOVERIES[way]
 
 

@@ -409,8 +409,15 @@ class LaunchPlan:
 
     @property
     def spares(self) -> int:
-        """Nodes held beside those that train: trays of the same racks, or whole segments."""
-        return int(self.stands.nodes(self.covered))
+        """Nodes held beside those that train: trays of the same racks, or whole segments. None on a
+        torus: a slice is wired when it is handed out, and no host of another takes a place in
+        it."""
+        return 0 if self.kin.torus else int(self.stands.nodes(self.covered))
+
+    @property
+    def by_queue(self) -> bool:
+        """Whether Slurm hands out other nodes after a failure: the job goes back to the queue."""
+        return self.survival.recovery == "restart" or self.kin.torus
 
     @property
     def chip(self) -> str:

@@ -17,6 +17,7 @@ from .reasons import Reason, justification
 from .recipe_settings import Chosen, chosen
 from .run_guide import data, first, network, sites, watch
 from .run_tools import tools
+from .training_schedule import WEIGHT_DECAY
 from .troubles import Trouble, troubles
 from .values import RunValues, Train, Var
 
@@ -47,7 +48,7 @@ LADDER_HEAD = (
 LADDER_TEXT = (
     "The same plan, smaller: each rung has its own folder and is started like this one, with "
     "MOCK_DATA=1. Go up only where the one before passes: `python3 check_ladder.py RUNG LOG` "
-    "(limits in `ladder.json`; nccl-tests' output is a log too)."
+    "(limits in `ladder.json`{tests})."
 )
 CHECKPOINT_ROWS = ("where", "frequency", "kept", "room", "recovery")  # of checkpoint.md
 OF_THE_CORPUS = "job.corpus."  # how text is gathered and cleaned, which no run reads
@@ -128,7 +129,9 @@ def readme(
         in_full=in_full(launch),
         start_after=start_after(launch),
         ladder=[ladder_cells(rung) for rung in rungs],
-        ladder_text=LADDER_TEXT,
+        ladder_text=LADDER_TEXT.format(
+            tests="; nccl-tests' output is a log too" if launch.gpu else ""
+        ),
         ladder_head=LADDER_HEAD,
         folders=folders(launch),
         equivalent=launch.framework.equivalent(launch),
@@ -362,6 +365,6 @@ def training(run: RunValues) -> str:
     """What no plan says of training."""
     return (
         f"Peak learning rate {run.train['lr']} ({line(run.lr_source)}), AdamW 0.9/0.95, weight "
-        "decay 0.1, clipping at 1.0, warm-up of at most 2,000 steps, seed "
+        f"decay {WEIGHT_DECAY}, clipping at 1.0, warm-up of at most 2,000 steps, seed "
         f"{run.train['seed']}: a start, to be replaced by your own."
     )

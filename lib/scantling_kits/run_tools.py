@@ -174,7 +174,7 @@ def resume(launch: LaunchPlan) -> str:
     again = ""
     if launch.on == "slurm":
         queue = "in place or from the queue."
-        if launch.survival.recovery == "restart":
+        if launch.by_queue:
             queue = "from the queue."
         again = f" Slurm does so by itself, {queue}"
     if launch.on == "kubernetes":

@@ -130,7 +130,7 @@ def quoted(variable: Var) -> Var:
 def start(launch: LaunchPlan, restarts: int, grace_s: int) -> Start:
     """What launch.sh does."""
     framework = launch.framework
-    by_queue = launch.on == "slurm" and launch.survival.recovery == "restart"
+    by_queue = launch.on == "slurm" and launch.by_queue
     return Start(
         name=launch.name,
         nodes=launch.nodes,
@@ -163,14 +163,13 @@ def slurm_job(launch: LaunchPlan, restarts: int, whole_s: float) -> SlurmJob:
     f = launch.figures
     run_s = LATE * DAY_S * launch.time_share * (f.days_high or f.days or 0.0)
     links = ceil(run_s / LONGEST_JOB_S)
-    by_queue = launch.survival.recovery == "restart"
     size, group = launch.segment_nodes, launch.segment_group
     rest = ""
     if links > 1:
         rest = f"; the run needs about {links} of these, the job puts itself back in the queue"
     summary = f"{launch.nodes} nodes train"
     if launch.spares:
-        where = "from the queue" if by_queue else "in place"
+        where = "from the queue" if launch.by_queue else "in place"
         summary += (
             f", {launch.spares} more stand by: after a failure the run goes on {where}, on the "
             "nodes that are up"
@@ -197,7 +196,7 @@ def slurm_job(launch: LaunchPlan, restarts: int, whole_s: float) -> SlurmJob:
         bad_start_minutes=BAD_START_S // 60,
         mtbf=span(f.mtbf_s),
         tries=early_failures(known(f.mtbf_s), whole_s),
-        restart_by_queue=by_queue,
+        restart_by_queue=launch.by_queue,
         requeues=links + restarts if links else ALWAYS,
         run_s=ceil(run_s),
         failures=restarts,

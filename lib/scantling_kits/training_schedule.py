@@ -7,6 +7,7 @@ from .values import RunValues
 
 ENDLESS = 1_000_000  # steps of a run whose design names no tokens
 WARM_UP = 2000  # steps at most, and a twentieth of the run
+WEIGHT_DECAY = 0.1
 
 
 @record

@@ -104,6 +104,9 @@ def judge(kit):
         raise ValueError(
             "changed silently: async_save, sequence_parallel or use_distributed_optimizer"
         )
+    decays = {c.scheduler.start_weight_decay, c.scheduler.end_weight_decay}
+    if decays != {c.optimizer.weight_decay}:
+        raise ValueError(f"the scheduler writes {decays} over the optimizer's weight decay")
     m = c.model
     if m.multi_latent_attention != (spec["shape"]["attention"] == "mla"):
         raise ValueError("latent attention is built where none is, or the other way round")

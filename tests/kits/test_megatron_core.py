@@ -1,12 +1,13 @@
 """What Megatron-Core makes of a plan, held to how Megatron-Core itself reads it."""
 
+import re
 from dataclasses import replace
 
 import pytest
 from corpus import DENSE, MLA, MOE, spec
 from hypothesis import given, strategies as st
 from scantling import Design, assess
-from scantling_kits import framework
+from scantling_kits import framework, kits
 from scantling_kits.frameworks import megatron_core as core
 from scantling_kits.launched import launch_plan
 
@@ -76,3 +77,26 @@ def test_full_recompute_counts_layers_from_the_first_of_each_virtual_stage():
     assert core.full_recompute(launch) == ("block", 5)
     whole = replace(launch, plan=replace(launch.plan, recompute_layers=16))
     assert core.full_recompute(whole) == ("uniform", 1)
+
+
+def test_every_kit_decays_weights_by_what_its_page_says():
+    """OptimizerParamScheduler.step of Megatron-Core: param_group["weight_decay"] is its own, of
+    start_wd to end_wd, whatever the optimizer has; Megatron-Bridge's _pretrain_common has 0.033
+    there, Megatron-LM takes both from --weight-decay (arguments.py)."""
+    files = {
+        to: kits(assess(Design.from_data(spec(plan=dict(tp=8, pp=2)) | {"name": "x"})), to)
+        for to in ("megatron", "megatron-bridge")
+    }
+    (said,) = {
+        *re.findall(r"weight decay ([\d.]+)", "".join(f["assumptions.md"] for f in files.values()))
+    }
+    assert f"--weight-decay {said}\n" in files["megatron"]["megatron.args"]
+    given = dict(
+        line.split("=", 1) for line in files["megatron-bridge"]["bridge.overrides"].splitlines()
+    )
+    for key in (
+        "optimizer.weight_decay",
+        "scheduler.start_weight_decay",
+        "scheduler.end_weight_decay",
+    ):
+        assert given[key] == said

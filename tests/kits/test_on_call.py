@@ -377,3 +377,32 @@ def test_racks_without_spares_say_what_a_lost_node_costs():
     line = next(row for row in page.splitlines() if "Slurm request" in row)
     assert "segments of 16 within one NVLink rack, none to spare" in line
     assert "a rack has 2 nodes beside it" in line
+
+
+@pytest.mark.parametrize("script", ["launch.sh", "job.sbatch"])
+def test_a_bucket_is_no_folder(launch, node, script):
+    """mkdir -p gs://bucket/run makes a folder `gs:` here, and the run would save into it. Orbax
+    writes to buckets; what job.sbatch remembers needs a folder whatever the framework."""
+    more = JOB | {"SLURM_SUBMIT_DIR": str(node.folder / "kit"), "RUN_DIR": "gs://bucket/run"}
+    code, out, said = node(kit(launch), script, GOOD | {"torchrun": "echo started"}, **more)
+    assert (code, "started" in out, said.count("\n")) == (2, False, 1)
+    assert "is a bucket" in said and not [*node.folder.rglob("gs:*")]
+
+
+def test_no_host_stands_by_in_a_slice():
+    """Cloud TPU: the chips of a slice are joined when it is made, and GKE makes a slice whose host
+    is lost again as a whole (docs.cloud.google.com: TPUs in GKE, node pools of a slice)."""
+    cluster = dict(accelerator="tpu-v5p", devices=512)
+    data = spec(devices=512, plan=dict(tp=4, pp=1), reliability={"spares": 2})
+    data |= {"name": "x", "cluster": cluster}
+    a = assess(Design.from_data(data))
+    assert a.spares == 2
+    slurm, pods = (kits(a, "maxtext", on) for on in ("slurm", "kubernetes"))
+    assert "#SBATCH --nodes=128\n" in slurm["job.sbatch"]
+    assert "stand by" not in slurm["job.sbatch"] and "back to the queue" in slurm["job.sbatch"]
+    assert "gpus-per-node" not in slurm["job.sbatch"] + slurm["README.md"]
+    for files in (slurm, pods):
+        assert "1 slice; 2 spare nodes in the reservation, none in a slice" in files["README.md"]
+        assert "the slice of a lost host is made again from the reservation" in files["README.md"]
+        assert "nccl-tests" not in files["README.md"]
+    assert "quota for 128" in pods["README.md"]

@@ -9,7 +9,7 @@ from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 from ..launch_plan import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..quote import hydra
 from ..recipe_settings import Chosen, chosen
-from ..training_schedule import Schedule, schedule
+from ..training_schedule import WEIGHT_DECAY, Schedule, schedule
 from ..values import RunValues
 from . import megatron_core as core
 from .megatron_settings import OPTIONS
@@ -402,6 +402,11 @@ def training(launch: LaunchPlan, plan: Schedule) -> list[str]:
         f"optimizer.lr={plan.lr}",
         f"optimizer.min_lr={plan.lr / 10}",
         f"scheduler.lr_warmup_iters={plan.warm_up}",
+        # the scheduler writes its own over the optimizer's in every step (OptimizerParamScheduler),
+        # and the recipe that the kit starts from has another there: 0.033
+        f"optimizer.weight_decay={WEIGHT_DECAY}",
+        f"scheduler.start_weight_decay={WEIGHT_DECAY}",
+        f"scheduler.end_weight_decay={WEIGHT_DECAY}",
     ]
 
 

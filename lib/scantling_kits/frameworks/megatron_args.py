@@ -9,7 +9,7 @@ from scantling.catalogue.words import Offload, Precision, Recompute, Sharding
 from ..launch_plan import SEED, LaunchPlan, norm_epsilon, rotary_base
 from ..quote import sh
 from ..recipe_settings import chosen
-from ..training_schedule import Schedule, schedule
+from ..training_schedule import WEIGHT_DECAY, Schedule, schedule
 from ..values import RunValues
 from . import megatron_core as core
 from .megatron_settings import OPTIONS, flag
@@ -392,7 +392,7 @@ def optimizer(launch: LaunchPlan, plan: Schedule) -> list[str]:
 def regularisation() -> list[str]:
     """What a design does not say of training: the usual."""
     return [
-        "--weight-decay 0.1",
+        f"--weight-decay {WEIGHT_DECAY}",
         "--clip-grad 1.0",
         "--init-method-std 0.02",
         f"--seed {SEED}",

@@ -312,6 +312,8 @@ def spare_places(s: Site) -> str:
     pods = s.pods
     if not n:
         return f"none are held: {s.a.endurance.without_spares}"
+    if s.torus:
+        return "in the reservation: a slice is made again around a lost host, none stands by in it"
     if s.racks_join:
         return (
             "as a tray of each of the job's racks where that takes fewer nodes, else as whole "
