@@ -258,6 +258,8 @@ _IS_OVER = re.compile(
 )
 
 
+# of a run that goes on: at 1.1T of 3T tokens after 26 days
+_SO_FAR = re.compile(r"\b(?:after|since)\s+\d+(?:\.\d+)?[\s-]?[a-z]+$", re.IGNORECASE)
 # a run that is over, where it is asked whether that is slow
 _FINISHES = re.compile(r"\bfinish(?:es|ed)?\s*$", re.IGNORECASE)
 _DOUBTED = re.compile(
@@ -276,6 +278,9 @@ def read_past(notes: Notes) -> None:
     if path not in fields:
         return
     before, words = notes.text[: notes.places[path]], notes.words[path]
+    if "begun" in notes.facts and _SO_FAR.search(before + words):
+        notes.leave_open(path, "days that it has run so far, or those that are left?", (path,))
+        return
     took = _IS_OVER.search(before) or _TAKES.match(words) and not _MAY.search(before)
     if not took and not (_DOUBTED.search(notes.text) and _FINISHES.search(before)):
         return

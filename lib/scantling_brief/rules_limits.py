@@ -390,7 +390,7 @@ LIMITS = (
             r"|card)\s*(?:/|per|a)\s*(?:s|sec|second)"
         ),
         rf"(?:tps|tgs){BE}\s*{number_in('v')}{PER_DEVICE}",
-        rf"wps(?:\s*(?:[:=]|is|are|of|at|only|just|about|around))*\s*{number_in('v')}",
+        rf"wps(?:\s*(?:[:=]|is|are|of|at|only|just|about|around))*\s*{number_in('v')}{PER_DEVICE}?",
         rf"{number_in('v')}\s*(?:tgs|wps)",
         rf"{WENT}\s+(?:from\s+)?{number_in('w')}\s*(?:(?:tokens?|toks?)\S*\s+)?to\s+{number_in('v')}\s*(?:tokens?|toks?)\s*(?:/|per)\s*s(?:ec|econd)?\s*"
         r"(?:/|per)\s*(?:gpu|device|chip|card)",
