@@ -11,7 +11,7 @@ import numpy as np
 from scantling.api import designed
 from scantling.base.errors import DesignError
 from scantling.base.records import Known, Lines
-from scantling.base.units import DAY_S, HOUR_S
+from scantling.base.units import DAY_S
 from scantling.catalogue.load import of_rows
 from scantling.catalogue.models.shape import parameters
 from scantling.catalogue.stacks import GENERIC, stack
@@ -138,8 +138,7 @@ def whole(design: Design, resolved: Resolved, run: Run, state_bytes: float) -> W
     goodput = design.measured.goodput or float(np.ravel(lived.goodput)[0])
     if run.steps is None:
         return Whole(lived, goodput)
-    pause = (design.job.evaluation_hours or 0.0) * HOUR_S
-    days = [(run.steps * step / goodput + pause) / DAY_S for step in run.step]
+    days = [run.steps * step / goodput / DAY_S for step in run.step]
     spares = float(np.ravel(lived.spares)[0]) * own.cluster.devices_per_node
     costs = [
         price(

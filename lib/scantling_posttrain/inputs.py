@@ -341,6 +341,7 @@ def without_effect(design: Design) -> Lines:
     unread = {  # field: its value, why it is not read
         "job.from_checkpoint": (job.from_checkpoint is False, "what is tuned has been trained"),
         "job.document_tokens": (job.document_tokens, lengths),
+        "job.evaluation_hours": (job.evaluation_hours, "days end with the last step"),
         "job.corpus": (job.corpus, "samples are taken as they are"),
         "job.target_loss": (job.target_loss, ended),
         "job.tokens": (job.tokens if end != "job.tokens" else None, ended),

@@ -382,12 +382,10 @@ def test_a_measured_step_stands_in_the_place_of_the_computed_one(design):
     assert rate.tokens_per_s_per_device == pytest.approx(1000.0)
 
 
-def test_a_measured_goodput_and_a_pause_for_evaluation_count():
+def test_a_measured_goodput_counts():
     base = posttrain(LORA)
     slow = posttrain({**LORA, "measured": {"goodput": 0.5}})
     assert slow.goodput == 0.5 and slow.days == pytest.approx(base.days * base.goodput / 0.5)
-    paused = posttrain(changed(LORA, "job.evaluation_hours", 12))
-    assert paused.days == pytest.approx(base.days + 0.5)
 
 
 def test_a_batch_of_tokens_is_rows():
@@ -405,6 +403,7 @@ def test_a_batch_of_tokens_is_rows():
         (GRPO, "job.global_batch_tokens", 1e6),
         (GRPO, "job.data.mean_tokens", 900),
         (GRPO, "job.target_loss", 2.0),
+        (GRPO, "job.evaluation_hours", 12),
     ],
 )
 def test_what_is_not_read_is_said(design, path, value):

@@ -264,6 +264,9 @@ def _linked(case, cluster):
         ({"stack": {"id": "megatron-core", "release": "26.08"}}, "stack.release"),
         ({"cluster": {"topology": "multi-plane", "devices": 1024}}, "cluster.topology"),
         ({"cluster": {"rails": 4, "devices": 1024}}, "cluster.rails"),
+        ({"cluster": {"site_rtt_ms": 50}}, "cluster.site_rtt_ms"),
+        ({"cluster": {"storage": "nfs"}}, "cluster.storage"),
+        ({"job": {"evaluation_hours": 20}}, "job.evaluation_hours"),
     ],
 )
 def test_fields_without_effect_say_so(sections, field):

@@ -2,8 +2,10 @@
 them every other value."""
 
 from collections.abc import Iterator, Mapping
+from math import isnan
 from typing import Any
 
+from .. import catalogue
 from ..catalogue.stacks import software_switches
 from ..catalogue.words import TOPOLOGIES, Schedule, Sharding
 from ..plans.plan_names import fields_of_plan
@@ -41,6 +43,16 @@ FIGURES: tuple[FigureName, ...] = (
     "spares",
     "spares_recommended",
 )
+ONE_SITE = "all devices stand at one site"
+# fields that are tried against being left out, with the reason where nothing changes
+ALONE = {
+    "job.evaluation_hours": "days end with the last token; the calendar has the pause after it",
+    "job.sync": ONE_SITE,
+    "cluster.site_rtt_ms": ONE_SITE,
+    "cluster.site_gbytes_per_s": ONE_SITE,
+    "cluster.measured.all_to_all_gbytes_per_s": "this plan has no all-to-all that it bounds",
+    "cluster.nvme_gb": "this plan keeps nothing there",
+}
 RELEASES = ("23.06", "24.12", "25.09", "26.04", "26.08", "26.11")
 DUALPIPES = (Schedule.DUALPIPE, Schedule.DUALPIPE_V)
 
@@ -90,6 +102,9 @@ def _watched(assessment: Assessment) -> Iterator[tuple[str, tuple[Any, ...]]]:
             yield f"cluster.{name}", (assessment.resolved.cluster.devices_per_node, None)
     if cluster.get("oversubscription") not in (None, 1, 1.0):
         yield "cluster.oversubscription", (1.0,)
+    yield from ((path, (None,)) for path in ALONE if _stated(data, path))
+    if "storage" in cluster and unpublished(assessment.resolved.cluster.storage):
+        yield "cluster.storage", (None,)
     for section in ("plan", "job"):
         stated = data.get(section, {})
         for switch in software_switches().values():
@@ -97,6 +112,22 @@ def _watched(assessment: Assessment) -> Iterator[tuple[str, tuple[Any, ...]]]:
             if section_name == section and name in stated:
                 others = [word for word in _words(switch.words) if word != stated[name]]
                 yield switch.field, tuple(others or (None,))
+
+
+def _stated(data: Mapping[str, Any], path: str) -> bool:
+    """Whether a design's data hold the field at `path`."""
+    *sections, name = path.split(".")
+    for section in sections:
+        data = data.get(section) or {}
+    return name in data
+
+
+def unpublished(store: str) -> bool:
+    """Whether nobody has published a rate of a store."""
+    found = catalogue.storage(store)
+    total = (found.total_write_bytes_per_s, found.total_read_bytes_per_s)
+    client = (found.client_write_bytes_per_s, found.client_read_bytes_per_s)
+    return all(map(isnan, (*total, *client)))
 
 
 def _words(words: Mapping[str, float]) -> list[Any]:
@@ -116,6 +147,10 @@ def _reason(assessment: Assessment, path: str) -> str:
         )
     if path == "cluster.oversubscription" and assessment.resolved.cluster.oversubscription <= 1:
         return "one switch joins all cards: nothing narrows"
+    if path in ALONE:
+        return ALONE[path]
+    if path == "cluster.storage":
+        return "nobody has published its rate: what a store of that size should reach is taken"
     if section == "cluster":
         return (
             "no exchange of this plan is limited by the links that it describes: rings stay on "
