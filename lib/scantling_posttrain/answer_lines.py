@@ -30,7 +30,7 @@ def fix_text(fix: Fix) -> str:
 
 def rollout_text(r: RolloutRow) -> str:
     """The engine's plan."""
-    where = "shares the devices" if r["colocated"] else f"{r['devices']:,} devices of its own"
+    where = "shares the devices" if r["colocated"] else f"on {r['devices']:,} devices of its own"
     return (
         f"{r['engine']} {where}, tp {r['tp']} · dp {r['dp']}, {several(r['running'], 'sample')} at "
         f"once a replica, weights by {r['weight_sync']}"
