@@ -590,14 +590,14 @@ def test_a_release_of_torchtitan_keeps_the_logits_of_its_day():
     assert held("25.06", False).total / GIB == pytest.approx(49.66, rel=0.03)
 
 
-def test_gpt_neox_holds_what_the_engine_of_deepspeed_holds():
-    """GPT-NeoX: megatron/training.py calls deepspeed.initialize, whose buffers Megatron-DeepSpeed
-    holds too; its configurations train without dropout. Its own run of 20B, on 96 A100 of 40 GB
+def test_gpt_neox_steps_as_the_engine_of_deepspeed_does():
+    """GPT-NeoX: megatron/training.py calls deepspeed.initialize, as Megatron-DeepSpeed does; its
+    configurations train without dropout. Its own run of 20B, on 96 A100 of 40 GB
     (configs/20B.yml), fits."""
     neox, deepspeed = (
         memory_constants.gather(name, {}) for name in ("gpt-neox", "megatron-deepspeed")
     )
-    assert neox.framework_bytes == deepspeed.framework_bytes
+    assert neox.step_parameters == deepspeed.step_parameters
     assert (neox.dropout, deepspeed.dropout) == (0, 1)
     own = assess(
         {
