@@ -45,11 +45,6 @@ LADDER_HEAD = (
     "all-reduce, GB/s (from)",
     "first step after, s (up to)",
 )
-LADDER_TEXT = (
-    "The same plan, smaller: each rung has its own folder and is started like this one, with "
-    "MOCK_DATA=1. Go up only where the one before passes: `python3 check_ladder.py RUNG LOG` "
-    "(limits in `ladder.json`{tests})."
-)
 CHECKPOINT_ROWS = ("where", "frequency", "kept", "room", "recovery")  # of checkpoint.md
 OF_THE_CORPUS = "job.corpus."  # how text is gathered and cleaned, which no run reads
 STOPS = {
@@ -109,6 +104,16 @@ class Readme:
     assumed: list[Assumption]
 
 
+def ladder_text(launch: LaunchPlan) -> str:
+    """What the rungs below the run are for, and how to tell that one passed."""
+    tests = "; nccl-tests' output is a log too" if launch.gpu else ""
+    return (
+        "The same plan, smaller: each rung has its own folder and is started like this one, with "
+        "MOCK_DATA=1. Go up only where the one before passes: `python3 check_ladder.py RUNG LOG` "
+        f"(limits in `ladder.json`{tests})."
+    )
+
+
 def readme(
     launch: LaunchPlan,
     run: RunValues,
@@ -129,9 +134,7 @@ def readme(
         in_full=in_full(launch),
         start_after=start_after(launch),
         ladder=[ladder_cells(rung) for rung in rungs],
-        ladder_text=LADDER_TEXT.format(
-            tests="; nccl-tests' output is a log too" if launch.gpu else ""
-        ),
+        ladder_text=ladder_text(launch),
         ladder_head=LADDER_HEAD,
         folders=folders(launch),
         equivalent=launch.framework.equivalent(launch),
